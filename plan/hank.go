@@ -73,6 +73,8 @@ type Overrides struct {
 	DataHashTimeLimit int               `json:"dataHashTimeLimit,omitzero"` // milliseconds
 	Sentinel          *SentinelSettings `json:"sentinel,omitzero"`
 	ShimIdleTimeout   int               `json:"shimIdleTimeout,omitzero"` // seconds
+	OnUsageLimit      steps.OnLimit     `json:"onUsageLimit,omitzero"`
+	MaxUsageLimitWait float64           `json:"maxUsageLimitWait,omitzero"` // seconds
 	Budget            *Budget           `json:"budget,omitzero"`
 	Sandbox           config.Sandbox    `json:"sandbox,omitzero"`
 	RequirePrice      *bool             `json:"requirePrice,omitzero"`
@@ -84,7 +86,7 @@ func (o *Overrides) Settings() *config.Settings {
 	if o == nil {
 		return nil
 	}
-	over := &config.Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout}
+	over := &config.Settings{Model: o.Model, ShimIdleTimeout: o.ShimIdleTimeout, OnUsageLimit: o.OnUsageLimit, MaxUsageLimitWait: o.MaxUsageLimitWait}
 	if o.RequirePrice != nil && *o.RequirePrice { // a hank may ask for it, not lift what its user asks for
 		over.RequirePrice = o.RequirePrice
 	}
@@ -201,6 +203,9 @@ type Codon struct {
 	Expect  *steps.Expectation `json:"expect,omitzero"`
 	Timeout float64            `json:"timeout,omitzero"` // seconds
 	Gate    *Gate              `json:"gate,omitzero"`
+
+	OnUsageLimit      steps.OnLimit `json:"onUsageLimit,omitzero"`
+	MaxUsageLimitWait float64       `json:"maxUsageLimitWait,omitzero"` // seconds
 
 	Unknown jsontext.Value `json:",embed"`
 }

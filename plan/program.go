@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"io"
 	"io/fs"
 	"path"
@@ -8,6 +9,7 @@ import (
 
 	"hank/plan/config"
 	"hank/plan/model"
+	"hank/plan/steps"
 )
 
 // HankDir is the directory of a hank. Files of it are looked at with fs.Lstat
@@ -71,6 +73,13 @@ func (p *Program) Codon(id CodonID) *Codon { return p.codons[id] }
 func (p *Program) Source(from string) (*Source, bool) {
 	s, ok := p.sources[path.Clean(from)]
 	return s, ok
+}
+
+// UsageLimit is what follows when a codon's provider cannot answer for a while, and how
+// long that is waited out at the most.
+func (p *Program) UsageLimit(c *Codon) (wait bool, longest time.Duration) {
+	on := cmp.Or(c.OnUsageLimit, p.Settings.OnUsageLimit, steps.Wait)
+	return on == steps.Wait, seconds(cmp.Or(c.MaxUsageLimitWait, p.Settings.MaxUsageLimitWait, steps.LongestWait.Seconds()))
 }
 
 // IdleTimeout is how long the codon's agent may show no sign of life; 0 leaves

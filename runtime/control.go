@@ -102,7 +102,7 @@ var signals = map[string]codon.Signal{"stop": codon.StopNow, "stop-after-codon":
 // the queue and the state, which never changes under it.
 func (d *driver) control(r control.Request) control.Response {
 	signal, isSignal := signals[r.Command]
-	if (isSignal || decisions[r.Command]) && r.Peer != 0 { // one outside of this PID namespace is below no keeper of it
+	if (isSignal || decisions[r.Command] || r.Command == live.EndWait) && r.Peer != 0 { // one outside of this PID namespace is below no keeper of it
 		if err := proc.MayAct(r.Peer, d.x.Layout.Root, d.x.State().Lineage); err != nil {
 			return control.Response{Error: err.Error(), Denied: true}
 		}
@@ -119,6 +119,8 @@ func (d *driver) control(r control.Request) control.Response {
 		return control.Response{OK: true}
 	case isSignal:
 		return control.Response{Error: "the run has too many requests waiting"}
+	case r.Command == live.EndWait:
+		return d.endWaitFor()
 	case r.Command == "ping":
 		return control.Response{OK: true}
 	case r.Command == "status":
@@ -128,7 +130,7 @@ func (d *driver) control(r control.Request) control.Response {
 		}
 		return control.Response{OK: true, Status: text}
 	}
-	return control.Response{Error: "unknown command " + r.Command + " (supported: stop, stop-after-codon, skip, answer, hold, release, status, ping, subscribe)"}
+	return control.Response{Error: "unknown command " + r.Command + " (supported: stop, stop-after-codon, skip, answer, hold, release, end-wait, status, ping, subscribe)"}
 }
 
 // statusEvery is how often the status is compared with the one that a subscriber has.

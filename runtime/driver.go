@@ -75,6 +75,7 @@ type driver struct {
 	settled  *state.Codon           // the last settled record on the lineage path
 	again    bool                   // a gate has led the run to another entry of the plan than the following one
 	redo     *state.Codon           // the attempt that the first one of the run does again; nil: none
+	endWait  bool                   // a person has ended the wait for a provider
 	over     chan struct{}          // closed when nobody takes requests any more
 
 	// moved: the tree has what the checkpoint that it is at has not recorded,

@@ -234,7 +234,7 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 func nextCommand(s *state.State, out verdict.Outcome) string {
 	verb := "hank run"
 	switch out.Reason {
-	case "", state.EndGate: // who answers decides
+	case "", state.EndGate, verdict.EndWaits: // who answers decides, or it continues by itself
 		return ""
 	case state.EndHeld:
 		return "hank release"

@@ -21,6 +21,7 @@ import (
 	"hank/runtime/progress"
 	"hank/runtime/retry"
 	"hank/runtime/startpoint"
+	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -170,12 +171,18 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 		return nil, err
 	}
 	for {
+		if end, err := d.waitOut(ctx, resolved, e.index); end != nil || err != nil {
+			return end, err
+		}
 		final, err := d.attempt(ctx, resolved, e.index)
 		if err != nil {
 			return nil, err
 		}
 		e.final = final
 		then := d.after(final)
+		if d.stop == nil && usagelimit.After(final) != nil {
+			continue
+		}
 		if d.stop != nil || !then.Again {
 			break
 		}
@@ -231,7 +238,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.C
 	spec, s := d.spec(e, index, d.attemptsOf(e.CodonID)+1), d.x.State()
 	series := retry.Series(s, s.Run(d.run), e.CodonID)
 	left := retry.After(e.Codon, series).Left
-	spec.LastFailure = retry.LastFailure(series)
+	spec.LastFailure, spec.Limit = retry.LastFailure(series), d.decideLimit(e, series)
 	begun := d.announce(e, index, spec.Number, spec.Number-1+max(1, left))
 	d.notify(d.files.Take(false)...)
 	final, err := codon.Run(ctx, spec, host{d, e, index})
@@ -240,7 +247,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.C
 	}
 	d.accounts.Add(final)
 	d.rows = append(d.rows, budget.Row(spec.Limits, final))
-	d.report(begun, final, d.stop != nil || d.after(final).Again)
+	d.report(begun, final, d.stop != nil || d.after(final).Again || usagelimit.After(final) != nil)
 	return final, nil
 }
 

@@ -22,6 +22,9 @@ type FailureReason struct {
 	Message      string      `json:"message,omitempty"`
 	SentinelRefs []string    `json:"sentinelRefs,omitempty"`
 	RetryAfterMs int64       `json:"retryAfterMs,omitzero"`
+	// ResetsAt, additive, is when the provider's limit ends, or where that is not known
+	// when the next attempt is made.
+	ResetsAt *Time `json:"resetsAt,omitempty"`
 	// Class is the fine class (auth, billing, rate_limit, overloaded,
 	// context_overflow, max_output, refusal, budget, permission_denied,
 	// unreachable, interrupted, protocol, session_not_found, exit, rig, skip_if,

@@ -301,6 +301,9 @@ const (
 	// InterruptedByRefusal: its provider refused the key or the model, which no
 	// waiting changes.
 	InterruptedByRefusal = "refusal"
+	// InterruptedByLimit: its provider does not answer for now. The run waits until the
+	// failure's ResetsAt, and then continues the attempt.
+	InterruptedByLimit = "usage_limit"
 )
 
 // BudgetExceeded tells which limit a codon hit: what the attempt might use, and

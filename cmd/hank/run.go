@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,12 +12,15 @@ import (
 	"hank/cmd/hank/call"
 	"hank/internal/prompt"
 	"hank/internal/term"
+	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/codon"
+	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/land"
+	"hank/runtime/live"
 	"hank/runtime/preview"
 	"hank/runtime/progress"
 	"hank/runtime/report"
@@ -92,6 +96,7 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			dryRunFlag,
 			&cli.StringFlag{Name: "from", Usage: "begin a branch at `RUN[@TARGET]`: where a run ended, or any checkpoint on the way there"},
 			&cli.StringFlag{Name: "data", Usage: "input data `PATH`; kept for the execution"},
+			&cli.BoolFlag{Name: "now", Usage: "end the wait for a provider (usage limit, overload, network), of a run in progress or that an earlier run has left"},
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched; kept for the execution"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "copy outputFiles to this `DIR`; kept until changed"},
 			&cli.StringFlag{Name: "replay", Usage: "replay the agents recorded in the execution in `DIR` instead of running them: their output, costs (not paid) and file changes; later runs continue the replay (none: run agents again)"},
@@ -137,9 +142,29 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			if c.Bool("dry-run") {
 				return tellForecast(c, r, a)
 			}
+			if r.Now = c.Bool("now"); r.Now {
+				if done, err := endWait(c, r.Execution); done || err != nil {
+					return err
+				}
+			}
 			return drive(c, r, a)
 		},
 	}
+}
+
+// endWait ends the wait of a run in progress, and reports whether there is one.
+func endWait(c *cli.Context, execution string) (bool, error) {
+	answer, err := live.Control(c.Context, execution, live.EndWait)
+	var missing *layout.NotFoundError
+	switch {
+	case errors.Is(err, control.ErrNotRunning), errors.As(err, &missing):
+		return false, nil
+	case err != nil:
+		return true, err
+	case !answer.OK:
+		return true, &finding.DecisionError{What: answer.Error}
+	}
+	return true, say("the wait is over: the run continues\n")
 }
 
 func resumeCommand() *cli.Command {

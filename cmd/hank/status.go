@@ -70,7 +70,7 @@ func statusWord(s *report.Status) term.Painted {
 		return term.Green(os.Stdout, word)
 	case verdict.Failed, verdict.Crashed, verdict.Blocked:
 		return term.Red(os.Stdout, word)
-	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Refused, verdict.RolledBack, verdict.Waiting, verdict.Held:
+	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Refused, verdict.RolledBack, verdict.Waiting, verdict.Unavailable, verdict.Held:
 		return term.Yellow(os.Stdout, word)
 	default:
 		return term.Sprintf("%s", word)

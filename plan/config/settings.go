@@ -14,6 +14,7 @@ import (
 	"hank/plan/jsonshape"
 	"hank/plan/kind"
 	"hank/plan/model"
+	"hank/plan/steps"
 )
 
 // LargestFile is the size in bytes of the largest hankweave.json that is read.
@@ -36,6 +37,8 @@ type Settings struct {
 	AnthropicBaseURL  string         `json:"anthropicBaseUrl,omitzero"`
 	OutputDirectory   string         `json:"outputDirectory,omitzero"`
 	ShimIdleTimeout   int            `json:"shimIdleTimeout,omitzero"` // seconds
+	OnUsageLimit      steps.OnLimit  `json:"onUsageLimit,omitzero"`
+	MaxUsageLimitWait float64        `json:"maxUsageLimitWait,omitzero"` // seconds
 	IgnoreRigFailures *bool          `json:"ignoreRigFailures,omitzero"`
 	CheckOutputs      *bool          `json:"checkOutputs,omitzero"`
 	Budget            *Ceiling       `json:"budget,omitzero"`
@@ -218,6 +221,12 @@ func (s Settings) under(top Settings) Settings {
 	}
 	if top.ShimIdleTimeout != 0 {
 		s.ShimIdleTimeout = top.ShimIdleTimeout
+	}
+	if top.OnUsageLimit != "" {
+		s.OnUsageLimit = top.OnUsageLimit
+	}
+	if top.MaxUsageLimitWait != 0 {
+		s.MaxUsageLimitWait = top.MaxUsageLimitWait
 	}
 	if top.IgnoreRigFailures != nil {
 		s.IgnoreRigFailures = top.IgnoreRigFailures

@@ -4,6 +4,10 @@ import shape "hank/plan/jsonshape"
 
 const sandboxSays = "workspace: agents, rigs and checks can write only in the workspace, their own home and their temporary directory, or the run does not start (default: none)"
 
+const onUsageLimitSays = "hank's addition: what follows when the provider's usage limit is reached, the provider is overloaded, or the network is lost. wait: the run waits and then continues the agent's session; fail: the attempt fails (default: wait)"
+
+const maxUsageLimitWaitSays = "hank's addition: longest wait in seconds; after it the attempt fails (default: 21600; for a lost network at most 3600)"
+
 const requirePriceSays = "hank's addition: a limit in dollars on a model without a known price is an error (default: a warning)"
 
 // Settings is the table of hankweave.json.
@@ -21,6 +25,8 @@ var Settings = shape.Object("settings", "hankweave.json",
 	shape.Inert("dataHashTimeLimit", shape.Whole(1, 0), "milliseconds"),
 	shape.Inert("idleTimeout", shape.Whole(0, 255), "seconds"),
 	shape.Optional("shimIdleTimeout", shape.Whole(1, 1800), "idle timeout in seconds: an agent that shows no activity for so long is ended"),
+	shape.Optional("onUsageLimit", shape.Word("wait", "fail"), onUsageLimitSays),
+	shape.Optional("maxUsageLimitWait", shape.Positive(30*24*3600), maxUsageLimitWaitSays),
 	shape.Inert("dietOnFinalize", shape.Boolean(), "default true"),
 	shape.Inert("journalDietThresholdBytes", shape.Whole(1, 0), "default 4096"),
 	shape.Optional("checkpointCap", shape.Matching(SizePattern, SizeSays), "limit of the checkpoints of an execution, such as 20GB; 0: no limit (default: the previous limit, 50GB at first)"),

@@ -34,7 +34,7 @@ type Kind string
 
 // Kinds are those that a rule can name: after any other, no attempt can end otherwise.
 var Kinds = []Kind{
-	"rate_limit", "overloaded", "unreachable", "timeout", "silent", "max_output", "interrupted", "protocol", "exit",
+	"rate_limit", "usage_limit", "overloaded", "unreachable", "timeout", "silent", "max_output", "interrupted", "protocol", "exit",
 	"rig", "skip_if", "expectation", "outputs", "gate", "unknown",
 }
 
@@ -46,6 +46,20 @@ const (
 	Fail  OnExhausted = "fail"
 	Pause OnExhausted = "pause" // hank run continues, with all retries again
 )
+
+// OnLimit says what follows when a provider cannot answer for a while: its usage limit is
+// reached, it is overloaded, or the network is lost.
+type OnLimit string
+
+// Wait is to wait, and then to continue the attempt; an empty one is Wait. The other answer
+// is fail.
+const Wait OnLimit = "wait"
+
+// LongestWait is how long a limit is waited out where nothing else is said.
+const LongestWait = 6 * time.Hour
+
+// Names reports whether a rule names a kind.
+func (r *Retries) Names(kind Kind) bool { return r != nil && ruleFor(kind, r.Rules) >= 0 }
 
 // Retries tune how a codon is tried again: retryConfig. Absent values have defaults, see
 // Policy.

@@ -77,8 +77,8 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	if a.skip {
 		final = a.host.Live().Skip(a.host.Now())
 	}
-	if final.Status == state.Failed && final.Interrupted == "" && a.isRefusal(final.FailureReason) {
-		final.Interrupted = state.InterruptedByRefusal
+	if final.Status == state.Failed && final.Interrupted == "" {
+		final.Interrupted = a.interrupted(final.FailureReason)
 	}
 	final.FailureIgnored = final.Status == state.Failed && final.Interrupted == "" && a.Entry.Codon.Failure() == plan.Ignore
 	return a.checkpoint(ctx, final)

@@ -90,9 +90,8 @@ func (a *attempt) judge(res ended) state.Settling {
 	case full && a.mayFillContext():
 		s.Status = state.Completed
 	default:
-		if s.FailureReason = a.verdictFailure(res); a.isRefusal(s.FailureReason) {
-			s.Interrupted = state.InterruptedByRefusal
-		}
+		s.FailureReason = a.verdictFailure(res)
+		s.Interrupted = a.interrupted(s.FailureReason)
 	}
 	return s
 }

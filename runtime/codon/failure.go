@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"hank/runtime/harness"
 	"hank/runtime/keeper"
@@ -15,6 +16,27 @@ import (
 // asks with. Without a model there is no provider.
 func (a *attempt) isRefusal(f *state.FailureReason) bool {
 	return a.Entry.Codon.Model.Kind().UsesModel && harness.Refused(f)
+}
+
+// interrupted is what interrupted an attempt that failed so by itself: its provider, which
+// has refused it, or which the run now waits for. Empty: nothing, it has failed.
+func (a *attempt) interrupted(f *state.FailureReason) string {
+	if a.isRefusal(f) {
+		return state.InterruptedByRefusal
+	}
+	if a.Limit == nil || f == nil {
+		return ""
+	}
+	d := a.Limit(f, time.Now())
+	if d.Refused != "" {
+		a.notes = append(a.notes, "not waited for: "+d.Refused)
+	}
+	if d.Until.IsZero() {
+		return ""
+	}
+	until := state.At(d.Until)
+	f.ResetsAt = &until
+	return state.InterruptedByLimit
 }
 
 // rigFailed makes the reason of a failure of a rig or a check. What hank itself

@@ -11,6 +11,7 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
+	"hank/runtime/usagelimit"
 	"hank/state"
 )
 
@@ -48,6 +49,9 @@ type Spec struct {
 	Confined   bool     // what is started may write only in its directories
 	Writable   []string // what it may write besides, if it is confined
 	IgnoreRigs bool     // a rig that fails is no failure of the codon
+
+	// Limit decides whether the run waits for the provider after a failure; nil: never.
+	Limit func(*state.FailureReason, time.Time) usagelimit.Decision
 
 	// Apply does to the workspace what an agent that is played back did; nil: the agent
 	// does it.

@@ -15,7 +15,8 @@ const (
 	ClassAuth             = "auth"
 	ClassBilling          = "billing"
 	ClassRateLimit        = "rate_limit"
-	ClassOverloaded       = "overloaded" // the provider's own errors, 5xx
+	ClassUsageLimit       = "usage_limit" // the share of a subscription is used up until a time to come
+	ClassOverloaded       = "overloaded"  // the provider's own errors, 5xx
 	ClassUnreachable      = "unreachable"
 	ClassTimeout          = "timeout"
 	ClassInvalidRequest   = "invalid_request" // a model or parameter that the provider refuses
@@ -25,7 +26,7 @@ const (
 	ClassBudget           = "budget" // a limit of turns or money that the agent itself was given
 	ClassPermissionDenied = "permission_denied"
 	ClassInterrupted      = "interrupted"
-	ClassProtocol         = "protocol" // the agent exited without a result
+	classProtocol         = "protocol" // the agent exited without a result
 	ClassSessionNotFound  = "session_not_found"
 	ClassExit             = "exit"
 	ClassUnknown          = "unknown"
@@ -39,6 +40,7 @@ type Evidence struct {
 	Status     int // HTTP status; 0 if unknown
 	Text       string
 	RetryAfter time.Duration // if the agent gave it in a field of its own
+	ResetsAt   time.Time     // when a limit ends, if the agent gave it in a field of its own
 	Session    bool          // a session had begun
 }
 
@@ -79,6 +81,10 @@ func Classify(e Evidence) *state.FailureReason {
 			after, _ = retryAfter(e.Text)
 		}
 		reason.RetryAfterMs = after.Milliseconds()
+		if !e.ResetsAt.IsZero() {
+			at := state.At(e.ResetsAt)
+			reason.ResetsAt = &at
+		}
 	}
 	return reason
 }
@@ -94,8 +100,8 @@ func Fail(class, rule string, retriable bool, format string, args ...any) *state
 	}
 }
 
-// SignalExits are the exit statuses of a program that ended itself because of a signal.
-var SignalExits = map[int]string{129: "SIGHUP", 130: "SIGINT", 137: "SIGKILL", 143: "SIGTERM"}
+// signalExits are the exit statuses of a program that ended itself because of a signal.
+var signalExits = map[int]string{129: "SIGHUP", 130: "SIGINT", 137: "SIGKILL", 143: "SIGTERM"}
 
 // Refused reports whether a failure is a provider's refusal that neither waiting
 // nor another attempt can change: of the key, or of the model. Only a code word
@@ -121,6 +127,7 @@ var kinds = map[string]struct {
 	ClassAuth:             {state.FailAPI, false},
 	ClassBilling:          {state.FailAPI, false},
 	ClassRateLimit:        {state.FailRateLimit, true},
+	ClassUsageLimit:       {state.FailRateLimit, true},
 	ClassOverloaded:       {state.FailAPI, true},
 	ClassUnreachable:      {state.FailAPI, true},
 	ClassTimeout:          {state.FailTimeout, true},
@@ -131,7 +138,7 @@ var kinds = map[string]struct {
 	ClassBudget:           {state.FailUnknown, false},
 	ClassPermissionDenied: {state.FailUnknown, false},
 	ClassInterrupted:      {state.FailUnknown, true},
-	ClassProtocol:         {state.FailAPI, true},
+	classProtocol:         {state.FailAPI, true},
 	ClassSessionNotFound:  {state.FailUnknown, false},
 	ClassExit:             {state.FailUnknown, true},
 	ClassUnknown:          {state.FailAPI, false},
@@ -176,7 +183,13 @@ func decide(e Evidence) (class, rule string) {
 	if class := statusClass(e.Status); class != "" {
 		switch e.Status {
 		case 400, 422, 429:
-			if class, rule := byPhrase(e.Text, refining); class != "" {
+			class, rule := byPhrase(e.Text, refining)
+			if class == ClassBilling && e.Status == 429 { // a quota that says when it is there again is no lack of money
+				if _, again := retryAfter(e.Text); again {
+					return ClassRateLimit, "text:quota-again"
+				}
+			}
+			if class != "" {
 				return class, rule
 			}
 		}

@@ -58,7 +58,7 @@ func TestTextsOfProviders(t *testing.T) {
 		"API Error: Request rejected (429) · slow down":                         ClassRateLimit,
 		"Credit balance is too low":                                             ClassBilling,
 		"insufficient_quota":                                                    ClassBilling,
-		"You have reached your usage limit":                                     ClassBilling,
+		"You have reached your usage limit":                                     ClassUsageLimit,
 		"Insufficient credits. Add more":                                        ClassBilling,
 		"no available balance":                                                  ClassBilling,
 		"The security token included in the request is expired":                 ClassAuth,

@@ -57,11 +57,11 @@ func (e Ending) unfinished() *state.FailureReason {
 	switch {
 	case e.ExitCode < 0:
 		return Fail(ClassInterrupted, "signal:"+e.Signal, true, "the agent was ended by %s", e.Signal)
-	case SignalExits[e.ExitCode] != "":
+	case signalExits[e.ExitCode] != "":
 		return Fail(ClassInterrupted, fmt.Sprintf("exit:%d", e.ExitCode), true,
-			"the agent ended with exit status %d, as after %s", e.ExitCode, SignalExits[e.ExitCode])
+			"the agent ended with exit status %d, as after %s", e.ExitCode, signalExits[e.ExitCode])
 	case e.ExitCode == 0:
-		return Fail(ClassProtocol, e.Missing, true, "the agent exited without a result (exit status 0, no %s)%s", e.Event, said)
+		return Fail(classProtocol, e.Missing, true, "the agent exited without a result (exit status 0, no %s)%s", e.Event, said)
 	}
 	f := e.Judge(e.Said)
 	if f.Class == ClassSessionNotFound {

@@ -23,6 +23,7 @@ func say(name, class, pattern string) phrase {
 // enough words around it to be an error message and not a topic.
 var phrases = []phrase{
 	say("rate-limit", ClassRateLimit, `\brate[ _-]limit(?:s|ed|ing|_error|_exceeded)?\b|\btoo many requests\b|\brequests? (?:was|were) throttled\b|\bquota exceeded\b.*\bper (?:second|minute)\b|\b(?:requests|tokens) per (?:second|minute|min)\b`),
+	say("usage-limit", ClassUsageLimit, `\b(?:usage|session|weekly|daily|monthly|\d-hour|hourly) limit (?:was |has been |is )?(?:reached|exceeded|hit)\b|\b(?:reached|hit|exceeded) your (?:[\w-]+ )?(?:usage |session |weekly |daily |hourly |\d-hour )limit\b|\b(?:reached|hit) your limit\b|\bquota (?:has been |is |was )?exhausted\b.*\bresets?\b|\bquota will reset\b`),
 	say("billing", ClassBilling, `\bcredit balance\b|\binsufficient[ _](?:credits?|funds|balance|quota)\b|\bbilling[ _](?:error|details|account|hard limit|issue|period)\b|\b(?:exceeded|over|reached|hit) (?:your|the|its) (?:current |monthly |weekly )?(?:quota|usage limit|spend(?:ing)? limit|plan limit)\b|\b(?:usage|quota|spend(?:ing)?) (?:limit )?(?:exceeded|reached|exhausted)\b|\b(?:out of|no remaining|not enough) (?:credits?|budget)\b|\bavailable balance\b|\bpayment required\b`),
 
 	// AWS Bedrock says these with several exception types; none of them goes away by itself.
@@ -54,7 +55,7 @@ func everything(string) bool { return true }
 
 // refining are the classes that a 400 or a 429 may mean.
 func refining(class string) bool {
-	return class == ClassBilling || class == ClassContextOverflow || class == ClassMaxOutput
+	return class == ClassUsageLimit || class == ClassBilling || class == ClassContextOverflow || class == ClassMaxOutput
 }
 
 func byPhrase(text string, may func(class string) bool) (class, rule string) {

@@ -39,6 +39,9 @@ const (
 	StoppingNow   = "now"
 )
 
+// EndWait is the command that ends the wait of a run for a provider.
+const EndWait = "end-wait"
+
 // Control sends a command to the live run of an execution. One that acts is
 // carried out only if the run answers in time, see package control; an
 // *UnansweredError says that it did not.
@@ -52,7 +55,7 @@ func controlWith(ctx context.Context, execution, command string, arguments []byt
 	if err != nil {
 		return control.Response{}, err
 	}
-	acts := command == "stop" || command == "stop-after-codon" || command == "skip"
+	acts := command == EndWait || command == "stop" || command == "stop-after-codon" || command == "skip"
 	if acts {
 		if err := lock.MayAct(root); err != nil {
 			return control.Response{}, err

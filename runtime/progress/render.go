@@ -132,7 +132,7 @@ func look(v verdict.Verdict, but bool) (sign string, paint func(*os.File, string
 		return "✓", term.Green
 	case verdict.Skipped:
 		return "»", term.Yellow
-	case verdict.Stopped, verdict.Budget, verdict.Paused:
+	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Unavailable:
 		return "■", term.Yellow
 	case verdict.Waiting, verdict.Held:
 		return "?", term.Yellow

@@ -53,6 +53,9 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	case s.EndDetail != "" && (s.Verdict == verdict.Budget || s.Verdict == verdict.Paused):
 		line(string(s.Verdict), "%s", FirstLine(s.EndDetail))
 	}
+	if s.Waiting != nil {
+		line("waiting", "%s", advice.Render(strings.TrimPrefix(s.Waiting.Says(), "waiting ")+"; `hank run --now` ends the wait", option))
+	}
 	s.gateLines(line)
 	if more := verdict.CaveatText(s.Caveats); more != "" && s.Verdict != verdict.Completed {
 		line("caveats", "%s", more)

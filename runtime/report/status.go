@@ -23,6 +23,7 @@ import (
 	"hank/runtime/gate"
 	"hank/runtime/live"
 	"hank/runtime/question"
+	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -68,6 +69,9 @@ type Status struct {
 	Finish     string            `json:"finish,omitempty"`  // the one that does again what a budget has interrupted
 	Gate       *gate.View        `json:"gate,omitempty"`    // what waits for the user's answer
 	Hold       *state.Hold       `json:"hold,omitempty"`    // nothing runs
+
+	// Waiting is the provider that the run waits for, or that the next run waits for.
+	Waiting *usagelimit.Waiting `json:"waiting,omitempty"`
 
 	state.Caveats // of the codons that are done
 
@@ -226,6 +230,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	if v.Blocked != nil {
 		s.Command = v.Blocked.Command
 	}
+	s.waits(v, time.Now())
 	s.gates(v, time.Now())
 	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && verdict.Resumable(last, verdict.OfCodon(last, s.Verdict)) {
 		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, last) {
@@ -235,6 +240,23 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 		}
 	}
 	return s
+}
+
+// waits adds the provider that is waited for. Where a run has ended before its codon began
+// again, the attempt is one of an earlier run, which takes the whole history.
+func (s *Status) waits(v *recovery.View, now time.Time) {
+	if s.movedAway() || s.LiveCodon != nil {
+		return
+	}
+	w := usagelimit.After(s.LastCodon)
+	if run := v.State.Newest(); w == nil && run != nil && run.Len() == 0 && run.StartingConditions.Reason == state.ReasonContinue {
+		if whole, err := recovery.Read(v.Layout.Root); err == nil {
+			w = usagelimit.Of(whole.State)
+		}
+	}
+	if w != nil && (s.Live || w.Until.After(now)) {
+		s.Waiting = w
+	}
 }
 
 // warnOfCrashes says that a supervisor's start is refused, which takes the whole

@@ -106,6 +106,7 @@ type Request struct {
 	Only         bool          // run Until and nothing else
 	From         string        // RUN or RUN@TARGET, where a branch is to begin; empty: none
 	Wait         bool          // at a gate: stay until it is answered
+	Now          bool          // end the wait for a provider that an earlier run has left
 	Unattended   bool          // started by a supervisor: crashes are capped
 	Note         string
 	Labels       map[string]string

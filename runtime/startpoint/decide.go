@@ -15,6 +15,7 @@ import (
 	"hank/runtime/history"
 	"hank/runtime/request"
 	"hank/runtime/retry"
+	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -115,7 +116,7 @@ func choose(at Situation, r request.Request) (Start, error) {
 	if last == nil || last.Settled() {
 		return Start{}, nil
 	}
-	if r.Mode == request.ModeResume {
+	if r.Mode == request.ModeResume || waits(s, run, last) {
 		if st := chooseResume(s, run, last); !st.asksAgain(s) {
 			return st, nil
 		}
@@ -147,6 +148,13 @@ func (at Situation) branch() Start {
 	before, to := at.Standpoint(), at.From.Position
 	to.CheckpointSHA, to.Reason, to.Branch, to.Before = at.From.SHA, state.ReasonRollback, true, &before
 	return Start{Target: at.From.SHA, To: at.From.SHA, Position: &to, RigDone: to.RigDone, Branch: true}
+}
+
+// waits reports whether the last attempt is one that the next run continues, because its
+// provider had not answered.
+func waits(s *state.State, run *state.Run, last *state.Codon) bool {
+	i := s.PlanIndex(last.CodonID)
+	return run != nil && i >= 0 && usagelimit.Continues(s.ExecutionPlan()[i].Codon, retry.Series(s, run, last.CodonID))
 }
 
 // chooseRetry goes back to the beginning of a codon.

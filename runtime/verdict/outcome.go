@@ -16,6 +16,10 @@ type Outcome struct {
 	Detail string
 }
 
+// EndWaits ends no run: it is what the notification command is told of one that waits for
+// a provider.
+const EndWaits state.EndReason = "waits"
+
 // FailedBy is the outcome of a run whose codon has failed.
 func FailedBy(c *state.Codon) Outcome {
 	if c.Interrupted == state.InterruptedByRefusal {

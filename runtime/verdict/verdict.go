@@ -19,21 +19,24 @@ type Verdict string
 
 // The verdicts. An attempt that is not over has its status as its verdict.
 const (
-	NotBegun   Verdict = "not begun"
-	Creating   Verdict = "being created"
-	Running    Verdict = "running"
-	Completed  Verdict = "completed"
-	Failed     Verdict = "failed"  // a codon failed
-	Stopped    Verdict = "stopped" // by the user or a signal
-	Crashed    Verdict = "crashed" // the runtime is gone and did not end it
-	Budget     Verdict = "budget"  // a budget is used up
-	Refused    Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
-	Waiting    Verdict = "waiting" // for the user's answer at a gate
-	Held       Verdict = "held"    // by the user: nothing runs
-	Paused     Verdict = "paused"  // hank itself could not continue, or a codon has no retry left and says to pause
-	Blocked    Verdict = "blocked" // nothing can run before a decision
-	RolledBack Verdict = "rolled back"
-	Skipped    Verdict = "skipped"
+	NotBegun  Verdict = "not begun"
+	Creating  Verdict = "being created"
+	Running   Verdict = "running"
+	Completed Verdict = "completed"
+	Failed    Verdict = "failed"  // a codon failed
+	Stopped   Verdict = "stopped" // by the user or a signal
+	Crashed   Verdict = "crashed" // the runtime is gone and did not end it
+	Budget    Verdict = "budget"  // a budget is used up
+	Refused   Verdict = "refused" // by the provider, which takes not the key or not the model; hank run does the codon again
+	Waiting   Verdict = "waiting" // for the user's answer at a gate
+	// Unavailable: the provider does not answer for now. The run waits, and continues the
+	// codon.
+	Unavailable Verdict = "unavailable"
+	Held        Verdict = "held"    // by the user: nothing runs
+	Paused      Verdict = "paused"  // hank itself could not continue, or a codon has no retry left and says to pause
+	Blocked     Verdict = "blocked" // nothing can run before a decision
+	RolledBack  Verdict = "rolled back"
+	Skipped     Verdict = "skipped"
 )
 
 // OfExecution is how an execution is.
@@ -106,6 +109,8 @@ func On(r *state.Run, live, gone bool) Verdict {
 		return Waiting
 	case state.EndHeld:
 		return Held
+	case EndWaits:
+		return Unavailable
 	}
 	return Failed
 }
@@ -131,6 +136,8 @@ func OfCodon(c *state.Codon, run Verdict) Verdict {
 		return Paused
 	case state.InterruptedByRefusal:
 		return Refused
+	case state.InterruptedByLimit:
+		return Unavailable
 	}
 	return Failed
 }

@@ -194,6 +194,8 @@ func effect(run *state.Run, i int) (Effect, string) {
 		return Finished, "it completed, and the plan continued"
 	case c.FailureIgnored:
 		return Ignored, fmt.Sprintf("it failed (%s), which onFailure ignores, and the plan continued", reason(c))
+	case c.Interrupted == state.InterruptedByLimit && !last:
+		return Cut, fmt.Sprintf("it was interrupted by %s (%s), and was continued after a wait", interruption(c), reason(c))
 	case c.Interrupted != "":
 		return Cut, fmt.Sprintf("it was interrupted by %s, and the run ended", interruption(c))
 	case !last:
@@ -216,6 +218,8 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt) (string, str
 		return "finished", fmt.Sprintf("it is finished (%s), and does not run again unless you go back to before it: `hank retry %s`", ending(settled[id]), shell.Quote(string(id)))
 	case newest != nil && !newest.Status.Terminal():
 		return "running", "it is running, or was when its run was killed"
+	case at >= 0 && at == next && newest != nil && newest.Interrupted == state.InterruptedByLimit:
+		return "interrupted", fmt.Sprintf("it was interrupted by %s, and is continued after a wait; without a run, `hank run` continues it", interruption(newest))
 	case at >= 0 && at == next && newest != nil && newest.Interrupted != "":
 		return "interrupted", fmt.Sprintf("it was interrupted by %s, and `hank run` begins it again", interruption(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed:
@@ -283,7 +287,7 @@ func reason(c *state.Codon) string {
 // interruption is what interrupted a record, in words.
 func interruption(c *state.Codon) string {
 	words := map[string]string{state.InterruptedByCrash: "a crash", state.InterruptedBySignal: "a signal", state.InterruptedByStop: "hank stop",
-		state.InterruptedByPause: "an error of hank itself", state.InterruptedByRefusal: "its provider, which refused the key or the model"}
+		state.InterruptedByPause: "an error of hank itself", state.InterruptedByRefusal: "its provider, which refused the key or the model", state.InterruptedByLimit: "its provider, which did not answer for now"}
 	if word := words[c.Interrupted]; word != "" {
 		return word
 	}

@@ -32,6 +32,7 @@ type reader struct {
 	apiError string // error of the last assistant line
 	denied   []string
 	exceeded bool
+	resets   time.Time // when the window of a subscription begins anew that is used up; zero: none is
 
 	out, err harness.Tail // what is no event
 }
@@ -52,6 +53,8 @@ func (r *reader) Line(line []byte) []harness.Observation {
 		return user(event)
 	case "result":
 		return r.resultLine(event)
+	case "rate_limit_event":
+		r.window(event.object("rate_limit_info"))
 	case "":
 		r.out.Add(line)
 	}
@@ -168,6 +171,14 @@ func (r *reader) retrying(event fields) harness.Retrying {
 		After:   time.Duration(delay) * time.Millisecond,
 		Why:     harness.Excerpt(why, harness.MaxMessage),
 		Refused: refused,
+	}
+}
+
+// window takes in what the provider says of the windows of a subscription.
+func (r *reader) window(info fields) {
+	r.resets = time.Time{}
+	if at := info.count("resetsAt"); info.text("status") == "rejected" && at > 0 {
+		r.resets = time.Unix(at, 0)
 	}
 }
 

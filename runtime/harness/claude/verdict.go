@@ -70,10 +70,11 @@ func (r *reader) resultFailure() *state.FailureReason {
 		words = append(words, reason)
 	}
 	return harness.Classify(harness.Evidence{
-		Words:   words,
-		Status:  int(line.count("api_error_status")),
-		Text:    cmp.Or(text, line.text("subtype"), "the agent reported an error and did not say which"),
-		Session: r.session != "",
+		Words:    words,
+		Status:   int(line.count("api_error_status")),
+		Text:     cmp.Or(text, line.text("subtype"), "the agent reported an error and did not say which"),
+		Session:  r.session != "",
+		ResetsAt: r.resets,
 	})
 }
 

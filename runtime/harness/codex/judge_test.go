@@ -72,7 +72,7 @@ func TestNothingElseIsSuccess(t *testing.T) {
 		"quota":                        {none, 1, "", []string{began, failed("Quota exceeded. Check your plan and billing details.")}, "word:insufficient_quota"},
 		"capacity":                     {none, 1, "", []string{began, failed("Selected model is at capacity. Please try a different model.")}, "word:overloaded"},
 		"a login that is over":         {none, 1, "", []string{began, failed("Your access token could not be refreshed. Please log out and sign in again.")}, "word:authentication_failed"},
-		"a limit of the plan":          {none, 1, "", []string{began, failed("You've hit your usage limit. Upgrade to Pro or try again in 2 hours.")}, "text:billing"},
+		"a limit of the plan":          {none, 1, "", []string{began, failed("You've hit your usage limit. Upgrade to Pro or try again in 2 hours.")}, "text:usage-limit"},
 		"an unknown sentence":          {none, 1, "", []string{began, failed("Something odd.")}, "default:session"},
 		"no sentence":                  {none, 1, "", []string{began, `{"type":"turn.failed"}`}, "default:session"},
 	} {

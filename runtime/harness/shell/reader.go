@@ -21,6 +21,7 @@ type reader struct {
 	usage      harness.Usage
 	exceeded   bool
 	retryAfter time.Duration
+	limited    bool // a provider that the script asks refuses more requests for now
 }
 
 // Plain implements harness.Plain.
@@ -84,6 +85,16 @@ func (r *reader) report(report string) ([]harness.Observation, bool) {
 			return nil, false
 		}
 		r.retryAfter = time.Duration(seconds * float64(time.Second))
+		return nil, true
+	case "usage-limit": // with the seconds to its end, where they are known
+		seconds, err := strconv.ParseFloat(rest, 64)
+		if rest != "" && (err != nil || !(seconds > 0 && seconds <= 30*24*3600)) {
+			return nil, false
+		}
+		r.limited = true
+		if rest != "" {
+			r.retryAfter = time.Duration(seconds * float64(time.Second))
+		}
 		return nil, true
 	default:
 		return nil, false
@@ -171,6 +182,9 @@ func (r *reader) failure(exitCode int, signal string) *state.FailureReason {
 		what += " (a command could not be executed)"
 	case exitCode == 127:
 		what += " (a command was not found)"
+	}
+	if r.limited && exitCode > 0 {
+		f.Type, f.Class, f.Rule = state.FailRateLimit, harness.ClassUsageLimit, "report:usage-limit"
 	}
 	said := r.err.String()
 	if said == "" {

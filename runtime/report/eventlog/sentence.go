@@ -20,6 +20,7 @@ import (
 	"hank/runtime/gate"
 	"hank/runtime/harness"
 	"hank/runtime/report"
+	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -29,7 +30,7 @@ var repeating = []string{"codon.started", "codon.completed"}
 
 // eventTypes are the types of events: those that are published, and hank's own.
 func eventTypes() []string {
-	types := []string{"checkpoint.private", "data.changed", "sandbox.applied"}
+	types := []string{"checkpoint.private", "data.changed", "run.waited", "run.waiting", "sandbox.applied"}
 	for _, e := range eventfields.All() {
 		types = append(types, e.Type)
 	}
@@ -298,7 +299,8 @@ type note struct {
 	Iteration    int       `json:"iteration"`
 	Reason       string    `json:"terminationReason"`
 	Final        bool      `json:"final"`
-	Cost         state.USD `json:"totalCost"`
+	usagelimit.Waiting
+	Cost state.USD `json:"totalCost"`
 	state.Tokens
 	File struct {
 		CodonID string `json:"codonId"`
@@ -371,6 +373,10 @@ func (n note) words(of string) string {
 		return n.Path + " is in the checkpoints, and files of this name hold secrets"
 	case "data.changed":
 		return "the data has changed: " + listed(n.Names, n.More)
+	case "run.waiting":
+		return n.Waiting.Says()
+	case "run.waited":
+		return "the wait for the provider is over"
 	case "sandbox.applied":
 		return "agents, rigs and checks write only in " + strings.Join(n.Writable, ", ")
 	case state.BudgetSummaryEvent:

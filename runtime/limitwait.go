@@ -1,0 +1,117 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"hank/internal/failpoint"
+	"hank/plan"
+	"hank/runtime/codon"
+	"hank/runtime/control"
+	"hank/runtime/retry"
+	"hank/runtime/usagelimit"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// waitOut waits for the limit that has interrupted the last attempt at the codon that is
+// next, if one has:
+//
+//  1. The end of the attempt is recorded, with its checkpoint, and says until when to wait.
+//  2. The wait is told of: an event, and the notification command (limit.announced).
+//  3. The run waits. It has the status running, and takes requests.
+//  4. The time is over, or a person has ended the wait. An event says so (limit.over).
+//  5. The next attempt continues the agent's session in the workspace as it is; where there
+//     is no session with work in it, it begins anew, from where the codon began.
+//
+// Whatever is cut off after one of these steps, the next run finds the same record, and
+// waits for what is left.
+func (d *driver) waitOut(ctx context.Context, e plan.Entry, index int) (*verdict.Outcome, error) {
+	run := d.x.State().Run(d.run)
+	series := retry.Series(d.x.State(), run, e.CodonID)
+	w := usagelimit.Last(series)
+	if w == nil {
+		return nil, nil
+	}
+	if end, err := d.awaitLimit(ctx, w); end != nil || err != nil {
+		return end, err
+	}
+	d.note("run.waited", waitEvent{w.Codon, *w, ""})
+	failpoint.Hit("limit.over")
+	last := w.Record
+	if run.Len() == 0 || run.Codon(run.Len()-1) != last {
+		return nil, nil // an earlier run had the attempt, and the start of this one continues it
+	}
+	if usagelimit.Continues(e.Codon, series) {
+		d.resumed, d.session = last, last.ClaudeSessionID
+		d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
+		return nil, nil
+	}
+	return nil, d.restoreBase(ctx, last, index)
+}
+
+// waitEvent is what the events of a wait say.
+type waitEvent struct {
+	CodonID state.CodonID `json:"codonId"`
+	usagelimit.Waiting
+	Message string `json:"message,omitempty"`
+}
+
+// looks is how often a wait looks at the clock: a machine may have been asleep.
+const looks = 20 * time.Second
+
+// awaitLimit returns when a wait is over, or with the outcome of a run that was stopped.
+func (d *driver) awaitLimit(ctx context.Context, w *usagelimit.Waiting) (*verdict.Outcome, error) {
+	left := func() time.Duration { return w.Until.Sub(d.x.Now().Time) }
+	if d.request.Now {
+		d.endWait, d.request.Now = true, false
+	}
+	if left() > 0 && !d.endWait {
+		d.note("run.waiting", waitEvent{w.Codon, *w, w.Record.FailureReason.Message})
+		d.say("%s: %s (%s)", w.Codon, w.Says(), w.Record.FailureReason.Message)
+		d.say("  `hank run --now` ends the wait")
+		d.ui.Monitor.Wait(w.Says())
+		if d.request.Notify != "" {
+			notifyEnd(ctx, d.request, d.ui, d.result(verdict.Outcome{Reason: verdict.EndWaits, Codon: w.Codon, Detail: w.Says()}, nil), nil)
+		}
+		failpoint.Hit("limit.announced")
+	}
+	for left() > 0 && !d.endWait {
+		timer := time.NewTimer(min(left(), looks))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		case r := <-d.requests:
+			timer.Stop()
+			if d.take(r); d.stop != nil {
+				return d.stopped("while " + w.Says()), nil
+			}
+		}
+	}
+	d.endWait = false
+	return nil, nil
+}
+
+// decideLimit is whether the next attempt at an entry may end with a wait.
+func (d *driver) decideLimit(e plan.Entry, series []*state.Codon) func(*state.FailureReason, time.Time) usagelimit.Decision {
+	if d.replay != nil || d.noop {
+		return nil
+	}
+	return func(f *state.FailureReason, now time.Time) usagelimit.Decision {
+		return usagelimit.Decide(d.program, e.Codon, series, f, now)
+	}
+}
+
+// endWaitFor ends a wait for a client.
+func (d *driver) endWaitFor() control.Response {
+	if usagelimit.Of(d.x.State()) == nil {
+		return control.Response{Error: "the run is not waiting for a provider"}
+	}
+	do := func() { d.endWait = true }
+	if !d.send(codon.Request{Do: &do, Signal: codon.SkipCodon}) {
+		return control.Response{Error: "the run has too many requests waiting"}
+	}
+	return control.Response{OK: true}
+}

@@ -1,0 +1,207 @@
+// Package usagelimit decides when a run waits for a provider instead of failing.
+//
+//   - A limit is a failure that time ends without anybody doing anything: the provider
+//     refuses more requests for now (kindUsage), is overloaded (kindOverload), or cannot
+//     be reached (kindNetwork).
+//   - A wait is what comes between an attempt that a limit has interrupted and the next
+//     attempt at the same codon, which continues it. The record of the interrupted attempt
+//     says until when; so a wait needs nothing else in the state, and survives a crash.
+//   - A row is the attempts at a codon that one limit has interrupted: the last ones, as
+//     far as none of them was answered by the model.
+//
+// The package decides, and looks at records. It waits for nothing, records nothing, and
+// reads no clock.
+package usagelimit
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"hank/plan"
+	"hank/plan/steps"
+	"hank/runtime/harness"
+	"hank/runtime/retry"
+	"hank/state"
+)
+
+// Kind is the kind of a limit.
+type Kind string
+
+// The kinds. An empty one is none.
+const (
+	kindUsage    Kind = "usage_limit"
+	kindOverload Kind = "overloaded"
+	kindNetwork  Kind = "network"
+)
+
+// kindOf is the kind of the limit that a failure is; empty: none.
+func kindOf(f *state.FailureReason) Kind {
+	if f == nil || !f.Retriable {
+		return ""
+	}
+	switch f.Class {
+	case harness.ClassRateLimit, harness.ClassUsageLimit:
+		return kindUsage
+	case harness.ClassOverloaded:
+		return kindOverload
+	case harness.ClassUnreachable:
+		return kindNetwork
+	}
+	return ""
+}
+
+// longestNetwork is the longest wait for a lost network: a machine that has been without
+// one for an hour has another problem.
+const longestNetwork = time.Hour
+
+// delays are how long to wait where nobody says when a limit ends: first, and at the most.
+// Each further wait of a row is twice as long.
+var delays = map[Kind]struct{ first, most time.Duration }{
+	kindUsage:    {time.Minute, 30 * time.Minute},
+	kindOverload: {30 * time.Second, 10 * time.Minute},
+	kindNetwork:  {15 * time.Second, 2 * time.Minute},
+}
+
+// Decision is what follows a failure.
+type Decision struct {
+	Until   time.Time // zero: nothing is waited for, the attempt has failed
+	Refused string    // why not, where it is a limit and the hank would wait; may be empty
+}
+
+// Decide says whether a run waits after a failure of a codon, and until when. series are
+// the attempts that count together with the failed one, which comes after them; see
+// package retry. Nothing is waited for where the hank says so, or where a rule of
+// retryConfig names the kind of failure and onUsageLimit is not set; nor where the wait,
+// with those of the row before it, would be longer than the longest one.
+func Decide(p *plan.Program, c *plan.Codon, series []*state.Codon, f *state.FailureReason, now time.Time) Decision {
+	kind := kindOf(f)
+	wait, longest := p.UsageLimit(c)
+	if kind == "" || !wait || c.OnUsageLimit == "" && c.OnFailure == plan.Retry && c.RetryConfig.Names(steps.Kind(f.Class)) {
+		return Decision{}
+	}
+	if kind == kindNetwork {
+		longest = min(longest, longestNetwork)
+	}
+	row := rowOf(series)
+	since := now
+	if len(row) > 0 && row[0].EndTime != nil {
+		since = row[0].EndTime.Time
+	}
+	last := since.Add(longest)
+	until, known := ends(f, now)
+	if !known {
+		d := delays[kind]
+		delay := d.most
+		if n := len(row); n < 16 {
+			delay = min(d.first<<n, d.most)
+		}
+		if until = now.Add(delay); until.After(last) && last.After(now) {
+			until = last
+		}
+	}
+	switch {
+	case !until.After(last):
+		return Decision{Until: until}
+	case known:
+		return Decision{Refused: fmt.Sprintf("its limit ends at %s, and maxUsageLimitWait is %s", until.Local().Format(time.DateTime), longest)}
+	}
+	return Decision{Refused: fmt.Sprintf("it was waited out for %s, which is maxUsageLimitWait", now.Sub(since).Round(time.Second))}
+}
+
+// ends is when a limit ends, where the provider says so. A second is added: clocks differ,
+// and a request that comes too early may lengthen the limit.
+func ends(f *state.FailureReason, now time.Time) (time.Time, bool) {
+	switch {
+	case f.ResetsAt != nil:
+		return later(f.ResetsAt.Time, now), true
+	case f.RetryAfterMs > 0:
+		return now.Add(time.Duration(f.RetryAfterMs)*time.Millisecond + time.Second), true
+	}
+	if at, ok := harness.ResetAt(f.Message, now); ok {
+		return later(at, now), true
+	}
+	return time.Time{}, false
+}
+
+func later(at, now time.Time) time.Time {
+	if at.Before(now) {
+		at = now
+	}
+	return at.Add(time.Second)
+}
+
+// rowOf are the attempts of a series that its last limit has interrupted.
+func rowOf(series []*state.Codon) []*state.Codon {
+	from := len(series)
+	for from > 0 && interrupted(series[from-1]) {
+		from--
+		if answered(series[from]) { // it had its own work before the limit came
+			break
+		}
+	}
+	return series[from:]
+}
+
+// Continues reports whether the next attempt of a series continues the agent's session in
+// the workspace as it is: its last attempt was interrupted by a limit, and the session has
+// work in it. Of a session that the model has never answered there is nothing to keep.
+func Continues(c *plan.Codon, series []*state.Codon) bool {
+	row := rowOf(series)
+	if len(row) == 0 || !c.Model.Kind().HasSessions {
+		return false
+	}
+	last := row[len(row)-1]
+	return last.ClaudeSessionID != "" &&
+		slices.ContainsFunc(row, func(c *state.Codon) bool { return c.ClaudeSessionID == last.ClaudeSessionID && answered(c) })
+}
+
+func interrupted(c *state.Codon) bool { return c.Interrupted == state.InterruptedByLimit }
+
+// answered reports whether the model has answered an attempt.
+func answered(c *state.Codon) bool { return c.TokenCount().Output > 0 }
+
+// Waiting is a wait that is not over, or whose codon has not begun again.
+type Waiting struct {
+	Kind  Kind          `json:"kind"`
+	Since state.Time    `json:"since"`
+	Until state.Time    `json:"until"`
+	Codon state.CodonID `json:"codon"`
+	// Record is the attempt that was interrupted.
+	Record *state.Codon `json:"-"`
+}
+
+// After is the wait that a record leads to; nil: none. It is over when Until is past.
+func After(c *state.Codon) *Waiting {
+	if c == nil || !interrupted(c) || c.FailureReason == nil || c.FailureReason.ResetsAt == nil || c.EndTime == nil {
+		return nil
+	}
+	return &Waiting{Kind: kindOf(c.FailureReason), Since: *c.EndTime, Until: *c.FailureReason.ResetsAt, Codon: c.CodonID, Record: c}
+}
+
+// Of is the wait that an execution is in: the last attempt at the codon that is next leads
+// to it, and nothing has moved the execution away since. nil: there is none.
+func Of(s *state.State) *Waiting {
+	run, next, entries := s.Newest(), s.Next(), s.ExecutionPlan()
+	if p := s.Position; p != nil && p.Reason != state.ReasonContinue {
+		run = s.Run(p.EndOf)
+	}
+	if run == nil || next >= len(entries) {
+		return nil
+	}
+	return Last(retry.Series(s, run, entries[next].CodonID))
+}
+
+// Last is the wait that a series leads to; nil: none.
+func Last(series []*state.Codon) *Waiting {
+	if len(series) == 0 {
+		return nil
+	}
+	return After(series[len(series)-1])
+}
+
+// Says is what is waited for, in words.
+func (w *Waiting) Says() string {
+	what := map[Kind]string{kindUsage: "for the provider's usage limit", kindOverload: "for the provider, which is overloaded", kindNetwork: "for the network"}[w.Kind]
+	return fmt.Sprintf("waiting %s until %s", what, w.Until.Local().Format(time.DateTime))
+}
