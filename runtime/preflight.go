@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"hank/internal/shell"
 	"hank/plan"
 	"hank/plan/config"
 	"hank/recovery/layout"
@@ -22,7 +23,15 @@ func (d *driver) preflight(ctx context.Context, s *state.State) error {
 	if d.agents == nil {
 		d.agents = agents.Found{}
 	}
-	return d.agents.Look(ctx, d.program.Hank, rest, d.request.ProcessEnviron(), func(line string) { d.say("%s", line) })
+	fresh, err := d.agents.Look(ctx, d.program.Hank, rest, d.request.ProcessEnviron(), func(line string) { d.say("%s", line) })
+	if err != nil {
+		return err
+	}
+	command := "hank " + string(d.request.Mode)
+	if d.request.Codon != "" {
+		command += " " + shell.Quote(string(d.request.Codon))
+	}
+	return permission(d.request, d.settings, d.ui, command+" --allow-bypass").Ask(fresh)
 }
 
 // preflightNew is preflight for a hank that has no execution yet: none is made
@@ -32,7 +41,16 @@ func preflightNew(ctx context.Context, p *plan.Program, r Request, ui UI) (agent
 	if r.Replays() || r.Replay == request.Noop {
 		return found, nil
 	}
-	return found, found.Look(ctx, p.Hank, p.Initial(), r.ProcessEnviron(), ui.Remark)
+	fresh, err := found.Look(ctx, p.Hank, p.Initial(), r.ProcessEnviron(), ui.Remark)
+	if err != nil {
+		return found, err
+	}
+	return found, permission(r, p.Settings, ui, "").Ask(fresh)
+}
+
+// permission is how the user is asked what agents may do. command is the one that allows it.
+func permission(r Request, in config.Settings, ui UI, command string) agents.Permission {
+	return agents.Permission{Settings: in, Flag: r.Layers.Flags.AllowBypass != nil, Command: command, Choose: ui.Choose, Say: ui.Remark}
 }
 
 // confine sees that what is asked for is in force before anything is started,

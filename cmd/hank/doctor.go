@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/recovery/execution"
@@ -27,12 +28,23 @@ Example: hank doctor -e DIR
 
 healthy means that nothing has to be repaired or decided, and nothing is lost.
 
+--agents looks at the agents of this machine instead: whether each is here, its version,
+the key or login that it will use, and the mode in which it works. No provider is asked.
+
 Exit code 0: the next command repairs everything, or there is nothing to do;
-4: something needs your decision; 5: --fix during a run.`,
-		Flags: []cli.Flag{executionFlag, &cli.BoolFlag{Name: "fix", Usage: "apply safe repairs"}, breakLockFlag, jsonFlag},
+4: something needs your decision; 5: --fix during a run; 9: --agents found that an agent
+is missing which the hank needs, or without a hank that none can be used.`,
+		Flags: []cli.Flag{executionFlag, &cli.BoolFlag{Name: "fix", Usage: "apply safe repairs"},
+			&cli.BoolFlag{Name: "agents", Usage: "look at the agents of this machine instead"}, breakLockFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
+			}
+			if call.Exclusive(c, "fix", "agents") > 1 {
+				return &exitcode.UsageError{Why: "--fix and --agents are mutually exclusive"}
+			}
+			if c.Bool("agents") {
+				return tellAgents(c)
 			}
 			root, err := executionOf(c)
 			if err != nil {

@@ -45,6 +45,7 @@ func driveFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "ignore-rig-failures", Usage: "continue if a rig fails"},
 		&cli.BoolFlag{Name: "check-outputs", Usage: "run beforeCopy as a check where there is no output directory"},
 		sandboxFlag,
+		&cli.BoolFlag{Name: "allow-bypass", Usage: "agents may do everything without asking, also without a sandbox; remembered for each agent, for all your hanks"},
 		&cli.BoolFlag{Name: "adopt", Usage: "if the hank has changed: use the new version"},
 		&cli.BoolFlag{Name: "frozen", Usage: "if the hank has changed: keep the version that this execution uses"},
 		&cli.BoolFlag{Name: "keep-tree", Usage: "if files were edited manually, or the checkpoint to restore is lost: keep the workspace as it is"},

@@ -22,6 +22,7 @@ import (
 
 	"hank/internal/race"
 	"hank/internal/sandbox"
+	"hank/plan/kind"
 )
 
 // The test binary is hank: its commands, its keeper, its replays, its costs.
@@ -79,6 +80,15 @@ func TestScripts(t *testing.T) {
 			e.Setenv("QUICKSTART", filepath.Join(fixtures, "quickstart"))
 			e.Setenv("RECORDED", filepath.Join(fixtures, "claude"))
 			e.Setenv("HANK_STATE_DIR", filepath.Join(e.WorkDir, ".registry"))
+			consents := filepath.Join(e.WorkDir, ".registry", "consents") // they have a script of their own
+			if err := os.MkdirAll(consents, 0o700); err != nil {
+				return err
+			}
+			for agent := range kind.All() {
+				if err := os.WriteFile(filepath.Join(consents, agent.Name+".json"), nil, 0o600); err != nil {
+					return err
+				}
+			}
 			e.Setenv("GORACE", os.Getenv("GORACE"))
 			e.Setenv(recordsDir, printed)
 			e.Setenv("BAD", "\x1b]0;title\a\x1b[2J\u009b2JOWNED") // what no terminal may be given

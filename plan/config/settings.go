@@ -45,6 +45,7 @@ type Settings struct {
 	CheckpointCap     Size           `json:"checkpointCap,omitzero"`
 	Sandbox           Sandbox        `json:"sandbox,omitzero"`
 	RequirePrice      *bool          `json:"requirePrice,omitzero"`
+	AllowBypass       *bool          `json:"allowBypass,omitzero"`
 	Models            jsontext.Value `json:"models,omitzero"` // of hankweave.json alone: the path of a list, or the list
 	Prices            jsontext.Value `json:"prices,omitzero"` // of hankweave.json alone
 	Unknown           jsontext.Value `json:",embed"`          // accepted, without effect
@@ -239,6 +240,9 @@ func (s Settings) under(top Settings) Settings {
 	}
 	if top.Sandbox != "" {
 		s.Sandbox = top.Sandbox
+	}
+	if top.AllowBypass != nil {
+		s.AllowBypass = top.AllowBypass
 	}
 	if top.RequirePrice != nil {
 		s.RequirePrice = top.RequirePrice

@@ -45,7 +45,8 @@ func Missing(ctx context.Context, v *recovery.View) error {
 	if err != nil {
 		return nil // Question asks about it
 	}
-	return Found{}.Look(ctx, frozen.Hank, ToRun(v.State), Overlay(os.Environ()), func(string) {})
+	_, err = Found{}.Look(ctx, frozen.Hank, ToRun(v.State), Overlay(os.Environ()), func(string) {})
+	return err
 }
 
 // ToRun is what of a plan is still to run.
@@ -62,24 +63,27 @@ type Found map[string]harness.Check
 
 // Look looks for the agents of entries, and for what the hank requires, in an
 // environment. What is known of an agent already is not looked for again.
-func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, environ []string, say func(line string)) error {
+//
+// fresh are the harnesses that were not known before, in the order of their codons.
+func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, environ []string, say func(line string)) (fresh []string, err error) {
 	if err := requirements(h, environ); err != nil {
-		return err
+		return nil, err
 	}
 	var problems []string
 	for _, e := range entries {
 		name, err := e.Codon.Model.Harness()
 		if err != nil {
-			return &exitcode.AgentError{Why: fmt.Sprintf("codon %s: %v", e.CodonID, err)}
+			return nil, &exitcode.AgentError{Why: fmt.Sprintf("codon %s: %v", e.CodonID, err)}
 		}
 		if s := e.Codon.NeedsSentinel(); s != "" && e.Codon.Failure() != plan.Ignore {
-			return &exitcode.AgentError{Why: fmt.Sprintf("codon %s is not to run without sentinel %s (failCodonIfNotLoaded), and this version runs no sentinels; to run it without: remove failCodonIfNotLoaded", e.CodonID, s)}
+			return nil, &exitcode.AgentError{Why: fmt.Sprintf("codon %s is not to run without sentinel %s (failCodonIfNotLoaded), and this version runs no sentinels; to run it without: remove failCodonIfNotLoaded", e.CodonID, s)}
 		}
 		if _, known := a[name]; known {
 			continue
 		}
 		check := Harnesses[name].Check(ctx, environ)
 		a[name] = check
+		fresh = append(fresh, name)
 		if check.Problem != "" {
 			problems = append(problems, check.Problem)
 		}
@@ -88,9 +92,9 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 		}
 	}
 	if len(problems) > 0 {
-		return &exitcode.AgentError{Why: strings.Join(problems, "; ")}
+		return nil, &exitcode.AgentError{Why: strings.Join(problems, "; ")}
 	}
-	return nil
+	return fresh, nil
 }
 
 // requirements checks that the variables and programs that a hank requires are

@@ -349,6 +349,8 @@ func (stub) Check(context.Context, []string) harness.Check { return harness.Chec
 
 func (stub) LoginFiles([]string) []string { return nil }
 
+func (stub) Permission() string { return "" }
+
 func (stub) Reader(harness.Request) harness.Reader { return &stubReader{} }
 
 func (s stub) Command(r harness.Request) (harness.Command, error) {

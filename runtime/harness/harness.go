@@ -77,6 +77,9 @@ type Harness interface {
 	// LoginFiles are the user's own files and directories that the agent writes to in an
 	// environment, because its login is there. A sandbox lets them be written.
 	LoginFiles(env []string) []string
+	// Permission is the mode in which the agent is started, in the agent's own words: it may
+	// do everything that its user may, and asks nobody. Empty: no model decides what it does.
+	Permission() string
 }
 
 // Metered is a Harness whose agent counts the tokens of a session, and not those of a
@@ -90,9 +93,12 @@ type Check struct {
 	Found    bool   // the program is there
 	Path     string // where
 	Version  string
-	LoggedIn bool   // credentials are configured, as far as can be seen offline
-	Problem  string // one sentence with the remedy; empty if the agent can be used
-	Note     string // what the user should know although it works; empty if nothing
+	LoggedIn bool // credentials are configured, as far as can be seen offline
+	// Credentials are those that the agent will use: the name of a variable, or a login and
+	// its file. Empty if it needs none, or has none.
+	Credentials string
+	Problem     string // one sentence with the remedy; empty if the agent can be used
+	Note        string // what the user should know although it works; empty if nothing
 }
 
 // Reader makes sense of what an agent prints, a line at a time. It is used by

@@ -73,6 +73,10 @@ func SettingsFound(c *cli.Context, name string) (layers config.Layers, found []d
 		return layers, nil, err
 	}
 	layers.Limited = limits.MaxDollars != nil && *limits.MaxDollars > 0
+	if c.Bool("allow-bypass") {
+		yes := true
+		layers.Flags.AllowBypass = &yes
+	}
 	if c.Bool("check-outputs") {
 		yes := true
 		layers.Flags.CheckOutputs = &yes

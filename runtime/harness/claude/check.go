@@ -30,10 +30,11 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 	check.Version = version
 	source, where := credentials(env)
 	check.LoggedIn = source != none
-	switch source {
+	switch check.Credentials = where; source {
 	case none:
 		check.Problem = "claude has no credentials; set ANTHROPIC_API_KEY, or start claude once and use /login"
 	case userLogin:
+		check.Credentials = "your login (" + where + ")"
 		check.Note = fmt.Sprintf("no ANTHROPIC_API_KEY is set: the agent uses your own login and settings (%s), and keeps its sessions there", where)
 	}
 	return check

@@ -169,3 +169,6 @@ func (Harness) LoginFiles(environ []string) []string {
 		return err != nil
 	})
 }
+
+// Permission implements harness.Harness.
+func (Harness) Permission() string { return "bypassPermissions" }

@@ -34,10 +34,11 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 	}
 	from := credentials(env)
 	check.LoggedIn = from.is != none
-	switch from.is {
+	switch check.Credentials = from.where; from.is {
 	case none:
 		check.Problem = "codex has no credentials; set CODEX_API_KEY or OPENAI_API_KEY, or run codex login"
 	case userLogin:
+		check.Credentials = "your login (" + from.where + ")"
 		check.Note = fmt.Sprintf("no %s is set: codex uses your own login by a link to %s, and renews it there; its settings and sessions are the execution's own", keyVariable, from.where)
 	}
 	return check

@@ -193,3 +193,6 @@ func remedy(req harness.Request) string {
 	}
 	return "run codex login, or set " + keyVariable
 }
+
+// Permission implements harness.Harness.
+func (Harness) Permission() string { return "dangerously-bypass-approvals-and-sandbox" }

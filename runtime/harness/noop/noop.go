@@ -46,3 +46,6 @@ func (Harness) Check(ctx context.Context, env []string) harness.Check {
 
 // LoginFiles implements harness.Harness. Nothing is written.
 func (Harness) LoginFiles([]string) []string { return nil }
+
+// Permission implements harness.Harness. It does nothing.
+func (Harness) Permission() string { return "" }

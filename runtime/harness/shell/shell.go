@@ -109,3 +109,6 @@ func (Harness) Check(_ context.Context, env []string) harness.Check {
 
 // LoginFiles implements harness.Harness. A script has no login.
 func (Harness) LoginFiles([]string) []string { return nil }
+
+// Permission implements harness.Harness. The author of the hank wrote the script.
+func (Harness) Permission() string { return "" }

@@ -6,7 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"hank/internal/consent"
+	"hank/plan/kind"
 	"hank/runtime/harness/replay"
 	"hank/runtime/keeper"
 )
@@ -44,5 +47,11 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("HANK_STATE_DIR", dir)
+	for agent := range kind.All() { // what they may do is asked about in tests of its own
+		if err := consent.Give(agent.Name, time.Now()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	return m.Run()
 }

@@ -90,7 +90,7 @@ var forms = map[string][]reflect.Type{
 	"diff":        {reflect.TypeFor[Difference]()},
 	"land":        {reflect.TypeFor[Landing]()},
 	"cost":        {reflect.TypeFor[Costs]()},
-	"doctor":      {reflect.TypeFor[Diagnosis]()},
+	"doctor":      {reflect.TypeFor[Diagnosis](), reflect.TypeFor[Agents]()},
 	"reset":       {reflect.TypeFor[Reset]()},
 	"gc":          {reflect.TypeFor[Garbage](), reflect.TypeFor[Expired]()},
 	"ls":          {reflect.TypeFor[Executions]()},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hank/recovery/finding"
+	"hank/runtime/agents"
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
 	"hank/state"
@@ -159,4 +160,16 @@ func TreeOf(t *report.Tree) *Tree {
 		out.Runs[i] = TreeRun{TreeRun: r, Bill: r.Bill, StartedAt: r.Started, FirstCodonID: null(r.First), LastCodonID: null(r.Last)}
 	}
 	return out
+}
+
+// Agents is what hank doctor --agents prints.
+type Agents struct {
+	Schema int               `json:"schema"`
+	Agents []agents.Surveyed `json:"agents"`
+	Error  *Problem          `json:"error"`
+}
+
+// AgentsOf is a survey as it is printed. ended is why the command fails; nil: it does not.
+func AgentsOf(survey []agents.Surveyed, ended *Problem) *Agents {
+	return &Agents{Schema: 1, Agents: survey, Error: ended}
 }

@@ -1,0 +1,40 @@
+package consent
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestAConsentIsRememberedUntilItsFileIsDeleted(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HANK_STATE_DIR", dir)
+	if Given("claude") {
+		t.Error("it was never given")
+	}
+	for range 2 {
+		if err := Give("claude", time.Now()); err != nil || !Given("claude") || Given("codex") {
+			t.Error(err)
+		}
+	}
+	path := filepath.Join(dir, "consents", "claude.json")
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	if err := os.Remove(path); err != nil || Given("claude") {
+		t.Error(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil || Given("claude") { // which is no file of hank
+		t.Error(err)
+	}
+}
+
+func TestWithoutAHomeNothingIsRemembered(t *testing.T) {
+	for _, name := range []string{"HANK_STATE_DIR", "XDG_STATE_HOME", "HOME"} {
+		t.Setenv(name, "")
+	}
+	if Give("claude", time.Now()) == nil || Given("claude") {
+		t.Error("where is it?")
+	}
+}
