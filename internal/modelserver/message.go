@@ -189,5 +189,8 @@ func writeError(w http.ResponseWriter, e Error) {
 	if e.RetryAfter != "" {
 		w.Header().Set("Retry-After", e.RetryAfter)
 	}
+	for name, value := range e.Header {
+		w.Header().Set(name, value)
+	}
 	writeJSON(w, e.Status, map[string]any{"type": "error", "error": map[string]any{"type": e.Type, "message": e.Message}})
 }

@@ -42,7 +42,8 @@ type Error struct {
 	Status     int
 	Type       string // overloaded_error, ...; from the status if empty
 	Message    string
-	RetryAfter string // the header; none if empty
+	RetryAfter string            // the header; none if empty
+	Header     map[string]string // further headers
 }
 
 // Break is a way in which a stream can fail after it began.

@@ -183,6 +183,22 @@ var scenarios = map[string]scenario{
 			Text: "I could not.", Tokens: harnesstest.One.Add(harnesstest.One), Cost: 2 * oneCost,
 		}}},
 	},
+	"the window of a subscription is used up": {
+		Script: []modelserver.Turn{{Repeat: true, Error: modelserver.Error{Status: 429, Message: "This request would exceed your account's rate limit.", Header: map[string]string{
+			"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-representative-claim": "five_hour", "x-should-retry": "false",
+			"anthropic-ratelimit-unified-reset": "1999999999", "anthropic-ratelimit-unified-5h-status": "rejected", "anthropic-ratelimit-unified-5h-reset": "1999999999",
+		}}}},
+		Prepare: func(s *harnesstest.Stage) { // of a login, not of a key
+			for i, kv := range s.Environ {
+				if strings.HasPrefix(kv, "ANTHROPIC_API_KEY=") {
+					s.Environ[i] = "CLAUDE_CODE_OAUTH_TOKEN=not-a-real-token"
+				}
+			}
+		},
+		Steps: []step{{Name: "window-used-up", Want: want{
+			Class: harness.ClassRateLimit, Rule: "word:rate_limit", Type: state.FailRateLimit, Retriable: true, Exit: 1, Resets: true,
+		}}},
+	},
 	"a background task that ends later": {
 		Script: []modelserver.Turn{
 			{Tools: []modelserver.Tool{{Name: "Bash", Input: map[string]any{"command": "sleep 1; echo later", "run_in_background": true}}}},

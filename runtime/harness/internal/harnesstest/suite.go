@@ -77,7 +77,8 @@ type Want struct {
 	Cut       int
 	CutTokens state.Tokens
 	CutCost   state.USD
-	Exit      int // -1: died by the signal that was sent
+	Exit      int  // -1: died by the signal that was sent
+	Resets    bool // the failure says when a limit ends
 }
 
 // Done is a turn with a text, which costs One.
@@ -127,6 +128,7 @@ func (w Want) hold(t *testing.T, step string, v harness.Verdict, priced, recorde
 	check("rule", v.Failure.Rule, w.Rule)
 	check("type", v.Failure.Type, w.Type)
 	check("retriable", v.Failure.Retriable, w.Retriable)
+	check("the end of a limit given", v.Failure.ResetsAt != nil, w.Resets)
 	check("message given", v.Failure.Message != "", true)
 }
 
