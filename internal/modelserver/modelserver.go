@@ -1,10 +1,11 @@
 // Package modelserver is a stand-in for a model provider, for tests: it speaks
-// Anthropic's Messages API (streamed and unstreamed) and OpenAI's Responses API
-// (streamed) on the loopback, and plays a script of turns, good ones and broken ones.
+// Anthropic's Messages API (streamed and unstreamed), OpenAI's Responses API (streamed) and
+// Google's Gemini API (streamed and unstreamed) on the loopback, and plays a script of turns,
+// good ones and broken ones.
 //
 // The shapes follow the public documentation of these APIs and of their
-// streaming events; what the Claude Code and Codex CLIs really read of them was found by
-// running them against this server.
+// streaming events; what the Claude Code, Codex and Gemini CLIs really read of them was
+// found by running them against this server.
 package modelserver
 
 import (
@@ -119,6 +120,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.messages(w, r)
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/v1/responses"):
 		s.responses(w, r)
+	case r.Method == http.MethodPost && isGemini(r.URL.Path):
+		s.gemini(w, r)
 	default:
 		writeError(w, Error{Status: http.StatusNotFound, Message: "no such endpoint: " + r.Method + " " + r.URL.Path})
 	}

@@ -11,7 +11,7 @@ type Turn struct {
 	Thinking   string
 	Text       string
 	Tools      []Tool // called after the text
-	StopReason string // if empty: tool_use with Tools, else end_turn; of Responses: why the answer is incomplete
+	StopReason string // if empty: tool_use with Tools, else end_turn; of Responses: why the answer is incomplete; of Gemini: the finishReason
 	Usage      Usage  // the zero Usage is DefaultUsage
 
 	// Error, if its Status is not 0, is sent instead of a message.
@@ -29,9 +29,10 @@ type Tool struct {
 }
 
 // Usage is what a turn counts, in tokens. Input is without the cached ones; the
-// Responses API counts them together.
+// Responses API and the Gemini API count them together. Thoughts are for the Gemini API,
+// whose output is without them.
 type Usage struct {
-	Input, Output, CacheCreation, CacheRead int64
+	Input, Output, CacheCreation, CacheRead, Thoughts int64
 }
 
 // DefaultUsage is what a turn counts that says nothing.
