@@ -176,6 +176,9 @@ func parseGemini(r *http.Request) (req Request, method string, err error) {
 		Model: model, System: said(in.System), Stream: method == "streamGenerateContent",
 	}
 	for _, c := range in.Contents {
+		if c.Role == "model" { // as in the other APIs
+			c.Role = "assistant"
+		}
 		req.Messages = append(req.Messages, Message{c.Role, said(c)})
 	}
 	for _, tool := range in.Tools {

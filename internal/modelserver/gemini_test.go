@@ -63,7 +63,7 @@ func TestAGeminiAnswerIsStreamedPartByPart(t *testing.T) {
 	}
 	r := s.Turns()[0]
 	if r.Model != "m" || r.System != "be brief" || !r.Stream || strings.Join(r.Tools, " ") != "write_file glob" || len(r.Messages) != 3 ||
-		r.Messages[1] != (Message{"model", `glob{"a":1}`}) || r.Messages[2] != (Message{"user", `glob: {"output":"x"}`}) {
+		r.Messages[1] != (Message{"assistant", `glob{"a":1}`}) || r.Messages[2] != (Message{"user", `glob: {"output":"x"}`}) {
 		t.Errorf("the request was recorded as %+v", r)
 	}
 }

@@ -155,6 +155,7 @@ var words = map[string]string{
 	"billing_error": ClassBilling, "insufficient_quota": ClassBilling,
 	"rate_limit": ClassRateLimit, "rate_limit_error": ClassRateLimit, "rate_limit_exceeded": ClassRateLimit,
 	"ThrottlingException": ClassRateLimit,
+	"usage_limit_reached": ClassUsageLimit,
 	"overloaded":          ClassOverloaded, "overloaded_error": ClassOverloaded, "server_error": ClassOverloaded,
 	"internal_server_error": ClassOverloaded, "api_error": ClassOverloaded,
 	"ModelNotReadyException": ClassOverloaded, "InternalServerException": ClassOverloaded, "ServiceUnavailableException": ClassOverloaded,

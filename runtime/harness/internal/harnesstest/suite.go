@@ -72,6 +72,8 @@ type Want struct {
 	Tokens state.Tokens
 	Cost   state.USD
 	Unsaid bool
+	// Unseen is set if the agent calls the failure a success, and only its own files show it.
+	Unseen bool
 	// Up to Cut times what CutTokens and CutCost say comes on top: whether the agent saw it
 	// before the answer was cut is chance.
 	Cut       int
@@ -102,6 +104,9 @@ func (w Want) hold(t *testing.T, step string, v harness.Verdict, priced, recorde
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %s is %v, want %v", step, what, got, want)
 		}
+	}
+	if recorded && w.Unseen {
+		w = Want{Text: w.Text, Tokens: w.Tokens, Cost: w.Cost, Unsaid: w.Unsaid}
 	}
 	check("success", v.Success, w.Class == "")
 	check("result seen", v.ResultSeen, !w.NoResult)
