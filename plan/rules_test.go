@@ -243,7 +243,7 @@ var brokenHanks = []broken{
 	// models
 	{name: "a model that is not", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "sonett", 1)), want: "unknown-model", at: `"sonett"`, hint: "claude-sonnet"},
 	{name: "a model that is several", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gemini", 1)), want: "ambiguous-model", at: `"gemini"`, hint: "google/gemini"},
-	{name: "a model without harness", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gemini-2.5-pro", 1)), want: "no-harness", at: `"gemini-2.5-pro"`},
+	{name: "a model without harness", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "grok-4.3", 1)), want: "no-harness", at: `"grok-4.3"`},
 	{name: "a model that only its agent knows", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "claude/next", 1)), want: "unlisted-model", at: `"claude/next"`, hint: "prices"},
 	{name: "a model that only an agent could know, of nobody", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "pi/next", 1)), want: "unknown-model", at: `"pi/next"`, hint: "pi/PROVIDER/MODEL"},
 	{name: "a model of another agent", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "pi/anthropic/claude-sonnet-4-5", 1)), want: "no-harness", at: `"pi/anthropic/claude-sonnet-4-5"`},

@@ -45,7 +45,7 @@ type Harness struct {
 var table = []Harness{
 	{Name: "claude", Provider: "anthropic", Driven: true, Choice: "an anthropic model", HasSessions: true, UsesModel: true},
 	{Name: "codex", Provider: "openai", Driven: true, Choice: "an openai model", HasSessions: true, UsesModel: true},
-	{Name: "gemini", Provider: "google", HasSessions: true, UsesModel: true},
+	{Name: "gemini", Provider: "google", Driven: true, Choice: "a google model", HasSessions: true, UsesModel: true},
 	{Name: "opencode", OwnOffer: true, HasSessions: true, UsesModel: true},
 	{Name: "pi", HasSessions: true, UsesModel: true},
 	{Name: "shell", Driven: true, Choice: `"shell"`, RunsScript: true},

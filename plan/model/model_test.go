@@ -42,7 +42,7 @@ func TestNamesSayWhichAgentAndHowMuchItThinks(t *testing.T) {
 		"pi/anthropic/claude-sonnet-4-5": {ProviderID: "anthropic", ModelID: "claude-sonnet-4-5", HarnessOverride: "pi"}, "pi/sonnet-high": {ProviderID: "anthropic", ModelID: "claude-sonnet-5", HarnessOverride: "pi", Effort: "high"},
 		"pi/openai/gpt-5-minimal": {ProviderID: "openai", ModelID: "gpt-5", HarnessOverride: "pi", Effort: "minimal"}, "opencode/openai/gpt-5": {ProviderID: "openai", ModelID: "gpt-5", HarnessOverride: "opencode"},
 		"opencode/claude-opus-4-8": {ProviderID: "opencode", ModelID: "claude-opus-4-8"}, "codex/gpt-5": {ProviderID: "openai", ModelID: "gpt-5"}, "codex/openai-codex/gpt-5": {ProviderID: "openai-codex", ModelID: "gpt-5"},
-		"claude/opus": {ProviderID: "anthropic", ModelID: "claude-opus-4-8"}, "gemini/flash": {ProviderID: "google", ModelID: "gemini-3.5-flash", HarnessOverride: "gemini"},
+		"claude/opus": {ProviderID: "anthropic", ModelID: "claude-opus-4-8"}, "gemini/flash": {ProviderID: "google", ModelID: "gemini-3.5-flash"},
 		"openai-codex/gpt-5-high": {ProviderID: "openai-codex", ModelID: "gpt-5", Effort: "high"}, "pi/openai-codex/gpt-5": {ProviderID: "openai-codex", ModelID: "gpt-5", HarnessOverride: "pi"},
 		"moonshot/kimi-k2.6": {ProviderID: "openrouter", ModelID: "moonshotai/kimi-k2.6"}, "bedrock/amazon.nova-pro-v1:0": {ProviderID: "amazon-bedrock", ModelID: "amazon.nova-pro-v1:0"},
 	} {
@@ -200,16 +200,16 @@ func TestLookupIsStable(t *testing.T) {
 
 func TestHarnessIsChosenByProvider(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"shell": "shell", "sonnet": "claude", "gpt-5": "codex", "codex/gpt-5": "codex", "openai-codex/gpt-5": "codex", "codex/o99": "codex"} {
+	for name, want := range map[string]string{"shell": "shell", "sonnet": "claude", "gpt-5": "codex", "codex/gpt-5": "codex", "openai-codex/gpt-5": "codex", "codex/o99": "codex", "gemini-2.5-pro": "gemini", "gemini/flash": "gemini"} {
 		ref, _ := Default().Lookup(name)
 		if got, err := ref.Harness(); err != nil || got != want {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
-	ref, _ := Default().Lookup("gemini-2.5-pro")
+	ref, _ := Default().Lookup("xai/grok-4.3")
 	var none *NoHarnessError
-	if _, err := ref.Harness(); !errors.As(err, &none) || none.Model.ProviderID != "google" {
-		t.Errorf("gemini-2.5-pro: %v", err)
+	if _, err := ref.Harness(); !errors.As(err, &none) || none.Model.ProviderID != "xai" {
+		t.Errorf("grok-4.3: %v", err)
 	}
 }
 
@@ -217,8 +217,8 @@ func TestHarnessIsChosenByProvider(t *testing.T) {
 // script, and an agent that hank has takes the models of its provider alone.
 func TestAReferenceHasAKind(t *testing.T) {
 	t.Parallel()
-	none := `no harness for provider %q yet (model %s): use an anthropic model, an openai model or "shell"`
-	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model, an openai model or "shell"`
+	none := `no harness for provider %q yet (model %s): use an anthropic model, an openai model, a google model or "shell"`
+	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model, an openai model, a google model or "shell"`
 	for _, c := range []struct {
 		ref     Ref
 		script  bool
@@ -239,7 +239,8 @@ func TestAReferenceHasAKind(t *testing.T) {
 		{Ref{ProviderID: "openai", ModelID: "a"}, false, "codex", ""},
 		{Ref{ProviderID: "openai-codex", ModelID: "a"}, false, "codex", ""},
 		{Ref{ProviderID: "openai-codex", ModelID: "a", HarnessOverride: "claude"}, false, "", fmt.Sprintf(none, "openai-codex", "claude/openai-codex/a")},
-		{Ref{ProviderID: "google", ModelID: "a"}, false, "", fmt.Sprintf(none, "google", "google/a")},
+		{Ref{ProviderID: "google", ModelID: "a"}, false, "gemini", ""},
+		{Ref{ProviderID: "google-vertex", ModelID: "a"}, false, "", fmt.Sprintf(none, "google-vertex", "google-vertex/a")},
 		{Ref{ProviderID: "opencode", ModelID: "a"}, false, "", fmt.Sprintf(none, "opencode", "opencode/a")},
 	} {
 		kind := c.ref.Kind()

@@ -14,6 +14,7 @@ import (
 	"hank/runtime/harness"
 	"hank/runtime/harness/claude"
 	"hank/runtime/harness/codex"
+	"hank/runtime/harness/gemini"
 	"hank/runtime/harness/shell"
 	"hank/state"
 )
@@ -24,6 +25,7 @@ var Harnesses = map[string]harness.Harness{
 	shell.Name:  shell.Harness{},
 	claude.Name: claude.Harness{},
 	codex.Name:  codex.Harness{},
+	gemini.Name: gemini.Harness{},
 }
 
 // Foreign reads transcripts that no harness of this hank has written. Hankweave keeps

@@ -10,7 +10,7 @@
 //     used), and in the end into a Verdict: success, or the reason of the failure.
 //   - Evidence is what an agent said of a failure; Classify makes the reason of it.
 //
-// A package below this one is one harness (claude, codex, shell, replay), but for transcript,
+// A package below this one is one harness (claude, codex, gemini, shell, replay), but for transcript,
 // which is the file that keeps what was printed. None of them knows
 // executions or checkpoints.
 package harness
