@@ -217,6 +217,9 @@ func (t *turn) waitFor(what string) {
 // line keeps a line in the transcript and passes on what it means. It reports whether
 // the agent is to end.
 func (t *turn) line(line printed) (stop bool, err error) {
+	if r, is := t.reader.(harness.Repeating); is && line.stream == transcript.Stdout && r.Repeats(line.text) {
+		return false, nil
+	}
 	if err := t.write(transcript.Entry{Stream: line.stream, Line: line.text}); err != nil {
 		return false, err
 	}

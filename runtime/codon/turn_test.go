@@ -3,11 +3,14 @@ package codon
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"hank/internal/short"
+	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
 )
 
@@ -118,5 +121,39 @@ func TestLinesAreWhatStandsBetweenNewlines(t *testing.T) {
 	}
 	if n != len(want) || b.bytes != 0 {
 		t.Errorf("%d lines of %d; %d bytes are still on the way", n, len(want), b.bytes)
+	}
+}
+
+// repeating is a reader of an agent that repeats itself.
+type repeating struct{ harness.Reader }
+
+func (repeating) Repeats(line []byte) bool { return bytes.HasPrefix(line, []byte("grows")) }
+
+func (repeating) Line([]byte) []harness.Observation   { return []harness.Observation{harness.Notice{}} }
+func (repeating) Stderr([]byte) []harness.Observation { return nil }
+
+// TestWhatAnAgentRepeatsIsNotKept: neither in the transcript nor for whoever watches.
+func TestWhatAnAgentRepeatsIsNotKept(t *testing.T) {
+	t.Parallel()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	seen := 0
+	turn := &turn{reader: repeating{}, log: log, observe: func(harness.Observation) (bool, error) { seen++; return false, nil }}
+	for _, line := range []printed{
+		{transcript.Stdout, []byte("grows 1")}, {transcript.Stdout, []byte("grows 2")}, {transcript.Stdout, []byte("whole")}, {transcript.Stderr, []byte("grows on its own")},
+	} {
+		if _, err := turn.line(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(log.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := string(text); seen != 1 || strings.Contains(kept, "grows 1") || strings.Contains(kept, "grows 2") || !strings.Contains(kept, "whole") || !strings.Contains(kept, "on its own") {
+		t.Errorf("%d observations, and this was kept:\n%s", seen, kept)
 	}
 }

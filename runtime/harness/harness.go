@@ -121,6 +121,12 @@ type Reader interface {
 // events: whoever shows them shows them as they are.
 type Plain interface{ Plain() }
 
+// Repeating is a Reader of an agent that prints what it says again and again while it
+// grows, and then whole. Repeats reports whether a line is such a part. It is a sign of
+// life, means nothing, and is in no transcript: together they are many times as long as
+// all that the agent says.
+type Repeating interface{ Repeats(line []byte) bool }
+
 // Observation is something that an agent did. The concrete types are
 // SessionStarted, Message, ToolUse, ToolResult, Usage, Retrying,
 // ContextExceeded, Notice and Result. Where one has Of, a subagent did it, which the
