@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hank/internal/lazyregexp"
@@ -26,7 +27,7 @@ func Version(ctx context.Context, path string, environ []string) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, stderr.String())
 	}
-	m := versionNumber.FindString(string(out))
+	m := cmp.Or(versionNumber.FindString(string(out)), versionNumber.FindString(stderr.String())) // pi without a terminal
 	if m == "" {
 		return "", fmt.Errorf("it printed %q and no version", Excerpt(string(out), 100))
 	}

@@ -1,6 +1,10 @@
 package harness
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 func TestVersionsAreComparedAsNumbers(t *testing.T) {
 	t.Parallel()
@@ -10,6 +14,22 @@ func TestVersionsAreComparedAsNumbers(t *testing.T) {
 	} {
 		if got := AtLeast(version, 2, 1, 329); got != want {
 			t.Errorf("AtLeast(%q) = %v", version, got)
+		}
+	}
+}
+
+// Without a terminal an agent can print its version on the standard error.
+func TestTheVersionIsFoundWhereverItIsPrinted(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		"echo tool 1.2.3": "1.2.3", "echo 1.2.3 >&2": "1.2.3", "echo warning of 9.9.9 >&2; echo 1.2.3": "1.2.3", "echo none": "", "echo 1.2.3; exit 1": "",
+	} {
+		path := filepath.Join(t.TempDir(), "tool")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Version(t.Context(), path, nil); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v", script, got, err)
 		}
 	}
 }
