@@ -124,11 +124,14 @@ func (r *recorder) copy(stream transcript.Stream, out io.Reader) {
 		line, err := lines.ReadBytes('\n')
 		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 {
 			r.mu.Lock()
-			r.add(transcript.Entry{Stream: stream, Line: line})
-			if stream == transcript.Stdout {
-				r.seen = append(r.seen, r.reader.Line(line)...)
-			} else {
+			repeating, is := r.reader.(harness.Repeating)
+			switch {
+			case stream == transcript.Stderr:
+				r.add(transcript.Entry{Stream: stream, Line: line})
 				r.seen = append(r.seen, r.reader.Stderr(line)...)
+			case !is || !repeating.Repeats(line):
+				r.add(transcript.Entry{Stream: stream, Line: line})
+				r.seen = append(r.seen, r.reader.Line(line)...)
 			}
 			r.mu.Unlock()
 		}

@@ -30,7 +30,9 @@ type Agent struct {
 	Key     string
 	Command func(*Stage, *harness.Command) // lets the agent give up sooner; may be nil
 	Scrub   func(text string, dir, scrubbed string) string
-	Priced  bool // the agent reports money
+	Priced  bool // the agent reports money, at the end of its work
+	// PricedEach is set if it reports money with each request instead.
+	PricedEach bool
 }
 
 // Scenario is a conversation with the real agent, and what its reader must make of it.
@@ -120,7 +122,7 @@ func (w Want) hold(t *testing.T, step string, v harness.Verdict, priced, recorde
 	}
 	check("tokens", v.Usage.Tokens, w.Tokens)
 	check("cost", v.Usage.Cost, w.Cost)
-	check("priced", v.Usage.Priced, priced && !w.NoResult)
+	check("priced", v.Usage.Priced, priced)
 	check("a session", v.Session != "", !w.NoSession)
 	if w.Text != "" {
 		check("text", v.Text, w.Text)
@@ -136,6 +138,9 @@ func (w Want) hold(t *testing.T, step string, v harness.Verdict, priced, recorde
 	check("the end of a limit given", v.Failure.ResetsAt != nil, w.Resets)
 	check("message given", v.Failure.Message != "", true)
 }
+
+// priced reports whether the cost of a turn is to be the agent's own figure.
+func (a Agent) priced(w Want) bool { return a.Priced && !w.NoResult || a.PricedEach && w.Cost > 0 }
 
 // CLI is the path of the agent's pinned command line.
 func (a Agent) CLI(t *testing.T) string { return CLI(t, a.Root, a.Harness.Name()) }
@@ -261,7 +266,7 @@ func (a Agent) Live(t *testing.T, scenarios map[string]Scenario, update bool) {
 				if played.Exit.Code != st.Want.Exit {
 					t.Errorf("%s: the agent's exit status is %d, want %d", st.Name, played.Exit.Code, st.Want.Exit)
 				}
-				st.Want.hold(t, st.Name, played.Verdict, a.Priced, false)
+				st.Want.hold(t, st.Name, played.Verdict, a.priced(st.Want), false)
 				if session != "" && s.Session != session {
 					t.Errorf("%s: the session became %s, want %s still", st.Name, s.Session, session)
 				}
@@ -284,7 +289,7 @@ func (a Agent) Replay(t *testing.T, scenarios map[string]Scenario) {
 			known[st.Name+".jsonl"] = true
 			t.Run(name+"/"+st.Name, func(t *testing.T) {
 				verdict, _ := Read(t, a.Harness, filepath.Join("testdata", st.Name+".jsonl"))
-				st.Want.hold(t, st.Name, verdict, a.Priced, true)
+				st.Want.hold(t, st.Name, verdict, a.priced(st.Want), true)
 			})
 		}
 	}
