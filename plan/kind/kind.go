@@ -47,7 +47,7 @@ var table = []Harness{
 	{Name: "codex", Provider: "openai", Driven: true, Choice: "an openai model", HasSessions: true, UsesModel: true},
 	{Name: "gemini", Provider: "google", Driven: true, Choice: "a google model", HasSessions: true, UsesModel: true},
 	{Name: "opencode", OwnOffer: true, HasSessions: true, UsesModel: true},
-	{Name: "pi", HasSessions: true, UsesModel: true},
+	{Name: "pi", Driven: true, Choice: `"pi/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
 	{Name: "shell", Driven: true, Choice: `"shell"`, RunsScript: true},
 }
 

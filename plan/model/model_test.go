@@ -64,7 +64,7 @@ func TestNamesSayWhichAgentAndHowMuchItThinks(t *testing.T) {
 func TestAModelThatOnlyAnAgentKnows(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]Ref{
-		"pi/ollama/qwen3:30b": {ProviderID: "ollama", ModelID: "qwen3:30b", HarnessOverride: "pi"}, "pi/lab/a/b-c-high": {ProviderID: "lab", ModelID: "a/b-c", HarnessOverride: "pi", Effort: "high"},
+		"pi/pi/x": {ProviderID: "pi", ModelID: "x", HarnessOverride: "pi"}, "pi/ollama/qwen3:30b": {ProviderID: "ollama", ModelID: "qwen3:30b", HarnessOverride: "pi"}, "pi/lab/a/b-c-high": {ProviderID: "lab", ModelID: "a/b-c", HarnessOverride: "pi", Effort: "high"},
 		"opencode/local/llama": {ProviderID: "local", ModelID: "llama", HarnessOverride: "opencode"}, "opencode/brand-new": {ProviderID: "opencode", ModelID: "brand-new"},
 		"codex/o99": {ProviderID: "openai", ModelID: "o99", HarnessOverride: "codex"}, "claude/next": {ProviderID: "anthropic", ModelID: "next", HarnessOverride: "claude"}, "pi/qwen/qwen3-max": {ProviderID: "qwen", ModelID: "qwen3-max", HarnessOverride: "pi"},
 	} {
@@ -200,7 +200,7 @@ func TestLookupIsStable(t *testing.T) {
 
 func TestHarnessIsChosenByProvider(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"shell": "shell", "sonnet": "claude", "gpt-5": "codex", "codex/gpt-5": "codex", "openai-codex/gpt-5": "codex", "codex/o99": "codex", "gemini-2.5-pro": "gemini", "gemini/flash": "gemini"} {
+	for name, want := range map[string]string{"shell": "shell", "sonnet": "claude", "gpt-5": "codex", "codex/gpt-5": "codex", "openai-codex/gpt-5": "codex", "codex/o99": "codex", "gemini-2.5-pro": "gemini", "gemini/flash": "gemini", "pi/sonnet": "pi", "pi/groq/x": "pi"} {
 		ref, _ := Default().Lookup(name)
 		if got, err := ref.Harness(); err != nil || got != want {
 			t.Errorf("%s: %s, %v", name, got, err)
@@ -217,8 +217,8 @@ func TestHarnessIsChosenByProvider(t *testing.T) {
 // script, and an agent that hank has takes the models of its provider alone.
 func TestAReferenceHasAKind(t *testing.T) {
 	t.Parallel()
-	none := `no harness for provider %q yet (model %s): use an anthropic model, an openai model, a google model or "shell"`
-	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model, an openai model, a google model or "shell"`
+	none := `no harness for provider %q yet (model %s): use an anthropic model, an openai model, a google model, "pi/PROVIDER/MODEL" or "shell"`
+	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model, an openai model, a google model, "pi/PROVIDER/MODEL" or "shell"`
 	for _, c := range []struct {
 		ref     Ref
 		script  bool
@@ -232,7 +232,8 @@ func TestAReferenceHasAKind(t *testing.T) {
 		{Ref{ModelID: "sonnet"}, false, "", fmt.Sprintf(none, "", "sonnet")},
 		{Ref{ProviderID: "anthropic", ModelID: "a"}, false, "claude", ""},
 		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "claude"}, false, "claude", ""},
-		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "pi"}, false, "", fmt.Sprintf(other, "pi", "pi/anthropic/a")},
+		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "pi"}, false, "pi", ""},
+		{Ref{ProviderID: "lab", ModelID: "a", HarnessOverride: "pi"}, false, "pi", ""},
 		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "shell"}, false, "", fmt.Sprintf(other, "shell", "shell/anthropic/a")},
 		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "new"}, false, "", fmt.Sprintf(other, "new", "new/anthropic/a")},
 		{Ref{ProviderID: "openai", ModelID: "a", HarnessOverride: "claude"}, false, "", fmt.Sprintf(none, "openai", "claude/openai/a")},

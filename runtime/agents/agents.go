@@ -15,6 +15,7 @@ import (
 	"hank/runtime/harness/claude"
 	"hank/runtime/harness/codex"
 	"hank/runtime/harness/gemini"
+	"hank/runtime/harness/pi"
 	"hank/runtime/harness/shell"
 	"hank/state"
 )
@@ -26,6 +27,7 @@ var Harnesses = map[string]harness.Harness{
 	claude.Name: claude.Harness{},
 	codex.Name:  codex.Harness{},
 	gemini.Name: gemini.Harness{},
+	pi.Name:     pi.Harness{},
 }
 
 // Foreign reads transcripts that no harness of this hank has written. Hankweave keeps

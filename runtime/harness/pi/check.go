@@ -35,10 +35,14 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 	}
 	from := credentials(env, "")
 	check.LoggedIn = from.is != none
+	check.Credentials = from.name
 	switch from.is {
 	case none:
 		check.Problem = "pi has no credentials; set the variable with the key of the model's provider, such as ANTHROPIC_API_KEY, or use /login in pi"
+	case custom:
+		check.Credentials = "your models (" + from.file + ")"
 	case stored, subscription:
+		check.Credentials = "your login (" + from.file + ")"
 		check.Note = fmt.Sprintf("no key of a provider is set: pi uses your own login by a link to %s, and renews it there; its settings and sessions are the execution's own", from.file)
 	}
 	return check

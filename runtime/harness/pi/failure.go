@@ -17,9 +17,9 @@ var sentences = []struct{ part, word string }{
 	{"finish_reason: network_error", "connection_failed"},
 	{"stream ended before message_stop", "connection_failed"},
 	{"Request was aborted", "aborted_streaming"},
-	{"hit your ChatGPT usage limit", "insufficient_quota"},
 	{"Credentials may have expired", "authentication_failed"},
 	{"No models available", "authentication_failed"},
+	{"No API key found for", "invalid_api_key"},
 }
 
 // answered is the provider's status in front of its answer.
@@ -63,7 +63,8 @@ func failure(why string, session bool) *state.FailureReason {
 			e.Words = append(e.Words, s.word)
 		}
 	}
-	if e.Text == "terminated" { // all that is said of a connection that broke
+	e.Text = strings.ReplaceAll(e.Text, "Try again in ~", "Try again in about ") // of a usage limit
+	if e.Text == "terminated" {                                                  // all that is said of a connection that broke
 		e.Words = append(e.Words, "connection_failed")
 	}
 	return harness.Classify(e)

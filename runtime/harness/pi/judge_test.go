@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"hank/runtime/harness"
 	"hank/state"
@@ -29,7 +30,7 @@ const (
 	began = `{"type":"session","version":3,"id":"s1","cwd":"/w"}`
 	start = `{"type":"agent_start"}`
 	turn  = `{"type":"turn_start"}`
-	good  = `{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"provider":"p","model":"m","usage":{"input":10,"output":2,"cacheRead":4,"cacheWrite":3,"cost":{"total":0.5}},"stopReason":"stop"}}`
+	well  = `{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"provider":"p","model":"m","usage":{"input":10,"output":2,"cacheRead":4,"cacheWrite":3,"cost":{"total":0.5}},"stopReason":"stop"}}`
 	calls = `{"type":"message_end","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash"}],"usage":{"input":10,"output":2,"cost":{"total":0.5}},"stopReason":"toolUse"}}`
 	end   = `{"type":"agent_end","messages":[]}`
 	retry = `{"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":2000,"errorMessage":"529 {\"error\":{\"message\":\"Overloaded\",\"type\":\"overloaded_error\"},\"type\":\"error\"}"}`
@@ -55,34 +56,34 @@ func TestNothingElseIsSuccess(t *testing.T) {
 		lines  []string
 		rule   string // empty: success
 	}{
-		"all well":                        {none, 0, "", []string{began, start, turn, good, end}, ""},
-		"a tool, then well":               {none, 0, "", []string{began, start, turn, calls, turn, good, end}, ""},
-		"a retry that helped":             {none, 0, "", []string{began, start, failed("529 Overloaded"), end, retry, start, good, end}, ""},
-		"compacted in the end":            {none, 0, "", []string{began, start, good, end, `{"type":"compaction_start","reason":"threshold"}`}, ""},
-		"continued":                       {harness.Request{Session: "s1"}, 0, "", []string{began, start, good, end}, ""},
-		"another session":                 {harness.Request{Session: "s"}, 0, "", []string{began, start, good, end}, "session:mismatch"},
-		"a session without a name":        {harness.Request{Session: "s1"}, 0, "", []string{start, good, end}, "session:mismatch"},
-		"in the workspace":                {harness.Request{Workspace: here}, 0, "", []string{strings.Replace(began, "/w", here, 1), start, good, end}, ""},
-		"in another directory":            {harness.Request{Workspace: here}, 0, "", []string{began, start, good, end}, "session:directory"},
-		"the model":                       {harness.Request{Model: "M"}, 0, "", []string{began, start, strings.Replace(good, "message_end", "message_start", 1), good, end}, ""},
-		"another model":                   {harness.Request{Model: "m2"}, 0, "", []string{began, start, strings.Replace(good, "message_end", "message_start", 1), good, end}, "model:mismatch"},
-		"another model, and ended for it": {harness.Request{Model: "m2"}, 143, "", []string{began, start, strings.Replace(good, "message_end", "message_start", 1)}, "model:mismatch"},
-		"no end":                          {none, 0, "", []string{began, start, turn, good}, "agent_end:missing"},
+		"all well":                        {none, 0, "", []string{began, start, turn, well, end}, ""},
+		"a tool, then well":               {none, 0, "", []string{began, start, turn, calls, turn, well, end}, ""},
+		"a retry that helped":             {none, 0, "", []string{began, start, failed("529 Overloaded"), end, retry, start, well, end}, ""},
+		"compacted in the end":            {none, 0, "", []string{began, start, well, end, `{"type":"compaction_start","reason":"threshold"}`}, ""},
+		"continued":                       {harness.Request{Session: "s1"}, 0, "", []string{began, start, well, end}, ""},
+		"another session":                 {harness.Request{Session: "s"}, 0, "", []string{began, start, well, end}, "session:mismatch"},
+		"a session without a name":        {harness.Request{Session: "s1"}, 0, "", []string{start, well, end}, "session:mismatch"},
+		"in the workspace":                {harness.Request{Workspace: here}, 0, "", []string{strings.Replace(began, "/w", here, 1), start, well, end}, ""},
+		"in another directory":            {harness.Request{Workspace: here}, 0, "", []string{began, start, well, end}, "session:directory"},
+		"the model":                       {harness.Request{Model: "M"}, 0, "", []string{began, start, strings.Replace(well, "message_end", "message_start", 1), well, end}, ""},
+		"another model":                   {harness.Request{Model: "m2"}, 0, "", []string{began, start, strings.Replace(well, "message_end", "message_start", 1), well, end}, "model:mismatch"},
+		"another model, and ended for it": {harness.Request{Model: "m2"}, 143, "", []string{began, start, strings.Replace(well, "message_end", "message_start", 1)}, "model:mismatch"},
+		"no end":                          {none, 0, "", []string{began, start, turn, well}, "agent_end:missing"},
 		"no message":                      {none, 0, "", []string{began, start, end}, "agent_end:missing"},
 		"nothing at all":                  {none, 0, "", nil, "agent_end:missing"},
-		"a message after the end":         {none, 0, "", []string{began, start, good, end, good}, "agent_end:missing"},
-		"a turn after the end":            {none, 0, "", []string{began, start, good, end, turn}, "agent_end:missing"},
+		"a message after the end":         {none, 0, "", []string{began, start, well, end, well}, "agent_end:missing"},
+		"a turn after the end":            {none, 0, "", []string{began, start, well, end, turn}, "agent_end:missing"},
 		"a retry after the end":           {none, 0, "", []string{began, start, failed("529 Overloaded"), end, retry}, "agent_end:missing"},
-		"ended with a call":               {none, 0, "", []string{began, start, calls, end}, "stop:unknown"},
-		"exit status":                     {none, 1, "", []string{began, start, good, end}, "exit:1"},
-		"killed afterwards":               {none, -1, "SIGKILL", []string{began, start, good, end}, "signal:SIGKILL"},
-		"killed before":                   {none, -1, "SIGKILL", []string{began, start, good}, "signal:SIGKILL"},
+		"ended with a call":               {none, 0, "", []string{began, start, calls, end}, "agent_end:missing"},
+		"exit status":                     {none, 1, "", []string{began, start, well, end}, "exit:1"},
+		"killed afterwards":               {none, -1, "SIGKILL", []string{began, start, well, end}, "signal:SIGKILL"},
+		"killed before":                   {none, -1, "SIGKILL", []string{began, start, well}, "signal:SIGKILL"},
 		"exit by SIGTERM":                 {none, 143, "", []string{began, start}, "exit:143"},
 		"a request that was ended":        {none, 0, "", []string{began, start, stopped("aborted", "Request was aborted."), end}, "word:aborted_streaming"},
 		"a question":                      {none, 0, "", []string{"stderr: Session found in different project: /x", "stderr: Fork this session into current directory? [y/N] Aborted."}, "text:session-not-found"},
 		"unknown session":                 {harness.Request{Session: "s9"}, 1, "", []string{"stderr: No session found matching 's9'"}, "text:session-not-found"},
 		"bad flag":                        {none, 1, "", []string{"stderr: Error: Unknown option: -x"}, "exit:1"},
-		"no key":                          {none, 1, "", []string{began, "stderr: No API key found for anthropic.", "stderr: Use /login to log into a provider"}, "text:auth"},
+		"no key":                          {none, 1, "", []string{began, "stderr: No API key found for anthropic.", "stderr: Use /login to log into a provider"}, "word:invalid_api_key"},
 		"no models":                       {none, 1, "", []string{"stderr: No models available. Use /login"}, "word:authentication_failed"},
 		"a login that is over":            {none, 1, "", []string{began, `stderr: Authentication failed for "anthropic". Credentials may have expired or network is unavailable.`}, "word:authentication_failed"},
 
@@ -98,7 +99,7 @@ func TestNothingElseIsSuccess(t *testing.T) {
 		"broken connection":   {none, 0, "", []string{began, start, failed("terminated"), end}, "word:connection_failed"},
 		"cut stream":          {none, 0, "", []string{began, start, failed("Anthropic stream ended before message_stop"), end}, "word:connection_failed"},
 		"filtered":            {none, 0, "", []string{began, start, failed("Provider finish_reason: content_filter"), end}, "word:refusal"},
-		"a limit of the plan": {none, 0, "", []string{began, start, failed("You have hit your ChatGPT usage limit (plus plan). Try again in ~30 min."), end}, "word:insufficient_quota"},
+		"a limit of the plan": {none, 0, "", []string{began, start, failed("You have hit your ChatGPT usage limit (plus plan). Try again in ~30 min."), end}, "text:usage-limit"},
 		"context full":        {none, 0, "", append(answered("400", `{"error":{"message":"prompt is too long: 2 tokens > 1 maximum","type":"invalid_request_error"},"type":"error"}`), `{"type":"compaction_start","reason":"overflow"}`), "text:context-overflow"},
 		"answer too long":     {none, 0, "", []string{began, start, stopped("length", ""), end}, "word:max_output_tokens"},
 		"an unknown sentence": {none, 0, "", []string{began, start, failed("Something odd."), end}, "default:session"},
@@ -115,6 +116,11 @@ func TestNothingElseIsSuccess(t *testing.T) {
 		if v.Success != (c.rule == "") || rule != c.rule {
 			t.Errorf("%s: success %v by %q, want %q", name, v.Success, rule, c.rule)
 		}
+	}
+	if v, _ := judge(none, 0, "", began, start, failed("You have hit your ChatGPT usage limit (plus plan). Try again in ~30 min."), end); v.Failure.Class != harness.ClassUsageLimit {
+		t.Errorf("a usage limit: %+v", v.Failure)
+	} else if at, ok := harness.ResetAt(v.Failure.Message, time.Unix(0, 0)); !ok || at.Unix() != 1800 {
+		t.Errorf("%s: the limit ends at %s, %v", v.Failure.Message, at, ok)
 	}
 	if v, _ := judge(none, 1, "", "stderr: Error: Unknown option: -x"); v.Failure.Retriable {
 		t.Error("an agent that cannot start is tried again")
@@ -153,9 +159,9 @@ func TestEveryEventIsRead(t *testing.T) {
 		"a retry":           {harness.Request{}, []string{retry}, "{Attempt:1 After:2s Why:Overloaded Refused:<nil> GivenUp:<nil>}"},
 		"a retry that cannot help": {harness.Request{Provider: "groq", Environ: []string{}}, []string{`{"type":"auto_retry_start","attempt":1,"errorMessage":"401 rate limit of 500"}`},
 			"refused: rate limit of 500; use /login in pi, or set GROQ_API_KEY"},
-		"a good end":       {harness.Request{}, []string{start, good, end}, "{Text:hi Thinking:false Failed:false Of:} {Model: Tokens:{Input:10 Output:2 CacheCreation:3 CacheRead:4 Unknown:null} Cost:0.5 Priced:true PerRequest:true Context:19 Final:false} {Text:hi Why:}"},
+		"a good end":       {harness.Request{}, []string{start, well, end}, "{Text:hi Thinking:false Failed:false Of:} {Model: Tokens:{Input:10 Output:2 CacheCreation:3 CacheRead:4 Unknown:null} Cost:0.5 Priced:true PerRequest:true Context:19 Final:false} {Text:hi Why:}"},
 		"a bad end":        {harness.Request{}, []string{start, failed("529 Overloaded"), end}, "{Text: Why:Overloaded}"},
-		"full":             {harness.Request{}, []string{start, failed("400 prompt is too long"), end, `{"type":"compaction_start","reason":"overflow"}`}, "{Text: Why:prompt is too long} {Message:prompt is too long} {Message:the agent makes its context smaller (overflow)}"},
+		"full":             {harness.Request{}, []string{start, failed("400 prompt is too long"), end, `{"type":"compaction_start","reason":"overflow"}`}, "{Text: Why:prompt is too long} {Message:there is no room left in the model's context} {Message:the agent makes its context smaller (overflow)}"},
 		"compaction":       {harness.Request{}, []string{`{"type":"compaction_start","reason":"manual"}`, `{"type":"compaction_end","errorMessage":"it failed"}`, `{"type":"compaction_end","result":{}}`}, "{Text:it failed For:}"},
 		"another model":    {harness.Request{Model: "x"}, []string{`{"type":"message_start","message":{"role":"assistant","provider":"p","model":"m"}}`}, "refused: the agent does not know the model x and took p/m; name one that it knows (pi --list-models), or define it in models.json"},
 		"a mistyped value": {harness.Request{}, []string{`{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"hi"}],"usage":{"input":"x"},"model":7}}`}, "{Text:hi Thinking:false Failed:false Of:}"},
@@ -187,7 +193,7 @@ func TestWhatRepeatsItselfIsPassedOver(t *testing.T) { // not in parallel: it co
 	repeating := r.(harness.Repeating)
 	for line, want := range map[string]bool{
 		`{"type":"message_update","assistantMessageEvent":{}}`: true, `{"type":"tool_execution_update"`: true,
-		good: false, end: false, "": false, `{"type":"message_end","message":{"x":"{\"type\":\"message_update\""}}`: false,
+		well: false, end: false, "": false, `{"type":"message_end","message":{"x":"{\"type\":\"message_update\""}}`: false,
 	} {
 		if got := repeating.Repeats([]byte(line)); got != want {
 			t.Errorf("%s: %v", line, got)
@@ -203,7 +209,7 @@ func TestWhatRepeatsItselfIsPassedOver(t *testing.T) { // not in parallel: it co
 // pieces after the first are no events.
 func TestAnEndThatIsTooLongForALine(t *testing.T) {
 	t.Parallel()
-	if v, _ := judge(harness.Request{}, 0, "", began, start, good, `{"type":"agent_end","messages":[{"x":"`, `rest"}]}`); !v.Success {
+	if v, _ := judge(harness.Request{}, 0, "", began, start, well, `{"type":"agent_end","messages":[{"x":"`, `rest"}]}`); !v.Success {
 		t.Errorf("%+v", v.Failure)
 	}
 }
@@ -236,7 +242,7 @@ func TestMoney(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	for _, line := range []string{began, start, good, calls, end, retry, failed("401 {"), failed(`{"error":{"code":{}}}`), "x", `{"type":"tool_execution_start","toolName":"edit","args":{"edits":[3]}}`} {
+	for _, line := range []string{began, start, well, calls, end, retry, failed("401 {"), failed(`{"error":{"code":{}}}`), "x", `{"type":"tool_execution_start","toolName":"edit","args":{"edits":[3]}}`} {
 		f.Add([]byte(line), 0)
 	}
 	files, _ := filepath.Glob("testdata/*.jsonl")

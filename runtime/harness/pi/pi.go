@@ -33,6 +33,9 @@ var _ harness.Harness = Harness{}
 // Name implements harness.Harness.
 func (Harness) Name() string { return Name }
 
+// Permission implements harness.Harness. The agent has no other mode.
+func (Harness) Permission() string { return "without permissions" }
+
 // Command implements harness.Harness. The directories Home and Temp must exist. The
 // agent's own directory in Home is made, and the user's login and models are linked into
 // it.

@@ -155,7 +155,7 @@ func (r *reader) result() []harness.Observation {
 	all := []harness.Observation{harness.Result{Why: f.Message}}
 	if contextFull(f.Class) && !r.exceeded {
 		r.exceeded = true
-		all = append(all, harness.ContextExceeded{Message: f.Message})
+		all = append(all, harness.ContextExceeded{Message: "there is no room left in the model's context"})
 	}
 	return all
 }
@@ -165,8 +165,7 @@ func (r *reader) retrying(e event) []harness.Observation {
 	f := failure(e.Error, true)
 	retrying := harness.Retrying{Attempt: e.Attempt, After: time.Duration(max(0, min(e.Delay, 1e9))) * time.Millisecond, Why: f.Message}
 	if harness.Refused(f) {
-		f.Message = harness.Excerpt(f.Message+"; "+r.remedy, harness.MaxMessage)
-		retrying.Refused = f
+		retrying.Refused = r.advised(f)
 	}
 	return []harness.Observation{retrying}
 }

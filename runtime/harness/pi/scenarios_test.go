@@ -125,7 +125,7 @@ var scenarios = map[string]scenario{
 	"nobody logged in": {
 		Keyless: true,
 		Steps: []step{{Name: "keyless", Want: want{
-			Class: harness.ClassAuth, Rule: "text:auth", Type: state.FailAPI, NoResult: true, Exit: 1,
+			Class: harness.ClassAuth, Rule: "word:invalid_api_key", Type: state.FailAPI, NoResult: true, Exit: 1,
 		}}},
 	},
 	"a session that does not exist": {

@@ -29,22 +29,22 @@ func (r *reader) End(exitCode int, signal string) harness.Verdict {
 }
 
 func (r *reader) judge(exitCode int, signal string) *state.FailureReason {
-	finished := r.ended && r.seen
+	over := r.ended && r.seen
 	said := r.said()
 	switch unknown := unknownSession(said); {
 	case r.other != "":
 		return r.mismatch()
-	case finished && r.failed():
+	case over && r.failed():
 		return r.stopped()
-	case !finished && unknown != nil:
+	case !over && unknown != nil:
 		return unknown
-	case finished && r.cwd != "" && r.req.Workspace != "" && !same(r.cwd, r.req.Workspace):
+	case over && r.cwd != "" && r.req.Workspace != "" && !same(r.cwd, r.req.Workspace):
 		return harness.Fail(harness.ClassSessionNotFound, "session:directory", false,
 			"the agent worked in %s, and not in the workspace: the session belongs there", r.cwd)
 	}
 	return harness.Ending{
 		ExitCode: exitCode, Signal: signal,
-		Finished: finished, Event: "agent_end", Missing: "agent_end:missing",
+		Finished: over && r.last.Stop == good, Event: "agent_end after a message that is whole", Missing: "agent_end:missing",
 		Asked: r.req.Session, Session: r.session,
 		Said:  said,
 		Judge: func(said string) *state.FailureReason { return failure(said, r.session != "") },
@@ -61,20 +61,32 @@ func (r *reader) said() string {
 	return said
 }
 
-// failed reports whether the model's last message has another end than the model's own.
-func (r *reader) failed() bool { return r.last.Stop != "stop" }
+// good is how the model's last message ends where the model is done.
+const good = "stop"
+
+// failed reports whether the model's last message ended badly. With a call of a tool it has
+// not ended at all.
+func (r *reader) failed() bool {
+	return r.last.Stop == "error" || r.last.Stop == "length" || r.last.Stop == "aborted"
+}
 
 // stopped is why it has.
 func (r *reader) stopped() *state.FailureReason {
 	switch r.last.Stop {
-	case "error":
-		return failure(r.last.Error, r.session != "")
 	case "length":
 		return harness.Classify(harness.Evidence{Words: []string{"max_output_tokens"}, Text: "the answer was longer than the model may write", Session: true})
 	case "aborted":
 		return harness.Classify(harness.Evidence{Words: []string{"aborted_streaming"}, Text: cmp.Or(r.last.Error, "the request was ended"), Session: true})
 	}
-	return harness.Fail(harness.ClassProtocol, "stop:unknown", true, "the agent ended its work with a message that ended by %q", r.last.Stop)
+	return r.advised(failure(r.last.Error, r.session != ""))
+}
+
+// advised adds to the refusal of credentials what the user can do.
+func (r *reader) advised(f *state.FailureReason) *state.FailureReason {
+	if harness.Refused(f) && f.Class == harness.ClassAuth {
+		f.Message = harness.Excerpt(f.Message+"; "+r.remedy, harness.MaxMessage)
+	}
+	return f
 }
 
 // mismatch is the failure of an agent that has chosen another model.
