@@ -29,7 +29,7 @@ func TestTheLockFilePinsTheAgent(t *testing.T) {
 func TestRealAgent(t *testing.T) { agent.Live(t, scenarios, *update) }
 
 // TestRealAgentWritesAndRemembers looks at what the verdict does not show: the
-// file, what the model was told in the second turn, and the live observations. The second
+// file, what the model was told in the second turn, and the live observations. The third
 // turn is in another directory: by itself the agent would ask a question, or work in the
 // first.
 func TestRealAgentWritesAndRemembers(t *testing.T) {
@@ -44,9 +44,9 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 
 	moved := t.TempDir()
 	s.Workspace = moved
-	third := s.Run(sc.Steps[2])
-	if !third.Verdict.Success {
-		t.Errorf("in another directory: %+v", third.Verdict.Failure)
+	third, want := s.Run(sc.Steps[2]).Verdict, sc.Steps[2].Want
+	if !third.Success || third.Text != want.Text || third.Usage.Tokens.Sum() != want.Tokens.Sum() || third.Usage.Cost != want.Cost {
+		t.Errorf("in another directory: %+v, %+v", third, third.Failure)
 	}
 	turns = s.Server.Turns()
 	if system := turns[len(turns)-1].System; !strings.Contains(system, moved) {

@@ -390,7 +390,7 @@ func TestCheckFindsProblems(t *testing.T) {
 		if got.Found != c.found || (got.Problem == "") != (c.problem == "") || !strings.Contains(got.Problem, c.problem) || (got.Note == "") != (c.note == "") || !strings.Contains(got.Note, c.note) {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if name == "well" && (got.Path != good || got.Version != "0.73.1" || !got.LoggedIn) {
+		if name == "well" && (got.Path != good || got.Version != "0.73.1" || !got.LoggedIn || got.Credentials != "GROQ_API_KEY") || name == "own models" && got.Credentials != "your models ("+filepath.Join(models, ".pi", "agent", modelsName)+")" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

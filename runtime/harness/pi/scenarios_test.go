@@ -87,6 +87,7 @@ func long(sc scenario) scenario {
 
 var scenarios = map[string]scenario{
 	"two turns of one session, the second with another system prompt": {
+		Long:   true, // TestRealAgentWritesAndRemembers plays it
 		Script: []modelserver.Turn{writes("hello.txt", "hello\n"), harnesstest.Done("Written."), run("cat hello.txt; exit 3"), harnesstest.Done("Second answer."), harnesstest.Done("Third answer.")},
 		Steps: []step{
 			{Name: "write", System: "FIRST-SYSTEM-PROMPT", Compact: true, Want: want{Text: "Written.", Tokens: wrote.Add(harnesstest.One), Cost: wroteCost + oneCost}},
