@@ -196,7 +196,7 @@ var scenarios = map[string]scenario{
 			}
 		},
 		Steps: []step{{Name: "window-used-up", Want: want{
-			Class: harness.ClassRateLimit, Rule: "word:rate_limit", Type: state.FailRateLimit, Retriable: true, Exit: 1, Resets: true,
+			Class: harness.ClassUsageLimit, Rule: "word:usage_limit_reached", Type: state.FailRateLimit, Retriable: true, Exit: 1, Resets: true,
 		}}},
 	},
 	"a background task that ends later": {
