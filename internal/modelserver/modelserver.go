@@ -1,7 +1,7 @@
 // Package modelserver is a stand-in for a model provider, for tests: it speaks
-// Anthropic's Messages API (streamed and unstreamed), OpenAI's Responses API (streamed) and
-// Google's Gemini API (streamed and unstreamed) on the loopback, and plays a script of turns,
-// good ones and broken ones.
+// Anthropic's Messages API, OpenAI's Chat Completions API and Google's Gemini API (streamed
+// and unstreamed) and OpenAI's Responses API (streamed) on the loopback, and plays a script
+// of turns, good ones and broken ones.
 //
 // The shapes follow the public documentation of these APIs and of their
 // streaming events; what the Claude Code, Codex and Gemini CLIs really read of them was
@@ -122,6 +122,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.responses(w, r)
 	case r.Method == http.MethodPost && isGemini(r.URL.Path):
 		s.gemini(w, r)
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/v1/chat/completions"):
+		s.chat(w, r)
 	default:
 		writeError(w, Error{Status: http.StatusNotFound, Message: "no such endpoint: " + r.Method + " " + r.URL.Path})
 	}
@@ -163,6 +165,33 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.streamResponse(w, func() { s.stall(r) })
+}
+
+// chat answers a request of OpenAI's Chat Completions API.
+func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
+	req, counted, err := parseChat(r)
+	if err != nil {
+		writeOpenAIError(w, Error{Status: http.StatusBadRequest, Message: err.Error()})
+		return
+	}
+	m := s.take(req)
+	switch {
+	case m.Error.Status != 0:
+		writeOpenAIError(w, m.Error)
+	case req.Stream:
+		m.streamChat(w, counted, func() { s.stall(r) })
+	case m.Break == Drop:
+		panic(http.ErrAbortHandler)
+	case m.Break == Stall:
+		s.stall(r)
+	case m.Break == ErrorEvent:
+		writeOpenAIError(w, Error{Status: http.StatusInternalServerError, Type: "server_error"})
+	default:
+		writeJSON(w, http.StatusOK, m.completion("chat.completion", map[string]any{
+			"choices": []any{map[string]any{"index": 0, "message": m.choice(), "finish_reason": m.finishReason()}},
+			"usage":   m.chatUsage(),
+		}))
+	}
 }
 
 // take keeps a request and returns its turn.

@@ -11,7 +11,7 @@ type Turn struct {
 	Thinking   string
 	Text       string
 	Tools      []Tool // called after the text
-	StopReason string // if empty: tool_use with Tools, else end_turn; of Responses: why the answer is incomplete; of Gemini: the finishReason
+	StopReason string // if empty: tool_use (Chat: tool_calls) with Tools, else end_turn (Chat: stop); of Responses: why the answer is incomplete; of Gemini: the finishReason
 	Usage      Usage  // the zero Usage is DefaultUsage
 
 	// Error, if its Status is not 0, is sent instead of a message.
@@ -29,7 +29,7 @@ type Tool struct {
 }
 
 // Usage is what a turn counts, in tokens. Input is without the cached ones; the
-// Responses API and the Gemini API count them together. Thoughts are for the Gemini API,
+// APIs of OpenAI and the Gemini API count them together. Thoughts are for the Gemini API,
 // whose output is without them.
 type Usage struct {
 	Input, Output, CacheCreation, CacheRead, Thoughts int64
@@ -55,7 +55,7 @@ const (
 	Whole      Break = iota
 	Drop             // the connection is cut
 	Stall            // nothing more is sent until the agent gives up or the test ends
-	ErrorEvent       // an SSE event "error" (overloaded_error) or "response.failed" ends the stream
+	ErrorEvent       // an error (overloaded_error, server_error) or "response.failed" ends the stream
 )
 
 // Request is what an agent asked.
