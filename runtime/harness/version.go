@@ -24,6 +24,9 @@ func Version(ctx context.Context, path string, environ []string) (string, error)
 	var stderr Tail
 	cmd.Stderr = lines{&stderr}
 	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("no answer within %s", versionLimit)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, stderr.String())
 	}

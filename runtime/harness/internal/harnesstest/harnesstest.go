@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -34,7 +35,9 @@ func CLI(t *testing.T, root, name string) string {
 	return path
 }
 
-// Pinned is the version of a package that a lock file names.
+// Pinned is the version of a package that a lock file names. What can be installed on Linux
+// on x86-64, where CI runs, must have a digest. Of other platforms a registry may not have
+// the packages.
 func Pinned(t *testing.T, root, name, pkg string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "fixtures", "agents", name, "package-lock.json"))
@@ -42,13 +45,18 @@ func Pinned(t *testing.T, root, name, pkg string) string {
 		t.Fatal(err)
 	}
 	var lock struct {
-		Packages map[string]struct{ Version, Integrity, Resolved string }
+		Packages map[string]struct {
+			Version, Integrity, Resolved string
+			OS, CPU, Libc                []string
+		}
 	}
 	if err := json.Unmarshal(text, &lock); err != nil {
 		t.Fatal(err)
 	}
+	has := func(list []string, name string) bool { return len(list) == 0 || slices.Contains(list, name) }
 	for name, p := range lock.Packages {
-		if p.Resolved != "" || name != "" && p.Integrity == "" {
+		here := name != "" && has(p.OS, "linux") && has(p.CPU, "x64") && has(p.Libc, "glibc")
+		if p.Resolved != "" || here && p.Integrity == "" {
 			t.Errorf("the lock file names a host for %q, or no digest", name)
 		}
 	}
@@ -64,17 +72,18 @@ type Played struct {
 }
 
 // Run starts the agent for a request and sees it through to its end. started may be nil;
-// it can end the agent, by a signal to it and to what it has started.
+// it can end the agent, by a signal to it and to what it has started. An agent that its
+// reader gives up is ended, too.
 func Run(t *testing.T, h harness.Harness, req harness.Request, command harness.Command, started func(context.Context, func(syscall.Signal) error)) Played {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command.Args[0], command.Args[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdin = command.Env, command.Dir, bytes.NewReader(command.Stdin)
 	signal := grouped(cmd)
 	cmd.Cancel = func() error { return signal(syscall.SIGKILL) }
 
-	rec := &recorder{reader: h.Reader(req)}
+	rec := &recorder{reader: h.Reader(req), giveUp: sync.OnceFunc(func() { _ = signal(command.StopSignal) })}
 	rec.add(transcript.Entry{Stream: transcript.StreamStart, Start: transcript.Start{
 		Harness: h.Name(), Attempt: req.Attempt, Model: req.Model, Session: req.Session,
 		SessionCost: req.SessionCost, SessionTokens: transcript.Counted(req.SessionTokens),
@@ -109,6 +118,7 @@ func Run(t *testing.T, h harness.Harness, req harness.Request, command harness.C
 type recorder struct {
 	mu     sync.Mutex
 	reader harness.Reader
+	giveUp func()
 	text   []byte
 	seen   []harness.Observation
 }
@@ -118,20 +128,33 @@ func (r *recorder) add(e transcript.Entry) {
 	r.text = e.Append(r.text)
 }
 
+// see keeps what a line meant. An agent that its reader gives up is ended.
+func (r *recorder) see(observations []harness.Observation) {
+	r.seen = append(r.seen, observations...)
+	for _, o := range observations {
+		if waits, is := o.(harness.Retrying); is && waits.GivenUp != nil {
+			r.giveUp()
+		}
+	}
+}
+
 func (r *recorder) copy(stream transcript.Stream, out io.Reader) {
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 {
 			r.mu.Lock()
+			read := r.reader.Line
 			repeating, is := r.reader.(harness.Repeating)
 			switch {
 			case stream == transcript.Stderr:
+				read = r.reader.Stderr
+			case is && repeating.Repeats(line):
+				read = nil
+			}
+			if read != nil {
 				r.add(transcript.Entry{Stream: stream, Line: line})
-				r.seen = append(r.seen, r.reader.Stderr(line)...)
-			case !is || !repeating.Repeats(line):
-				r.add(transcript.Entry{Stream: stream, Line: line})
-				r.seen = append(r.seen, r.reader.Line(line)...)
+				r.see(read(line))
 			}
 			r.mu.Unlock()
 		}
