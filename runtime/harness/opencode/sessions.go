@@ -1,0 +1,91 @@
+package opencode
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"hank/runtime/harness"
+)
+
+// A session belongs to the directory that it was begun in. The agent continues it in another
+// one without a word: the model is asked, its answer is never printed, and the agent does not
+// end. An execution can be moved. So the home has a list of the directories that the agent
+// was started in, and since when. The id of a session says when it was begun.
+
+// stay is an entry of the list.
+type stay struct {
+	Since     int64  `json:"since"` // milliseconds of Unix time
+	Directory string `json:"directory"`
+}
+
+// staysName is the name of the list in the home: a line of JSON for each stay.
+const staysName = "directories.jsonl"
+
+// checkDirectory adds the workspace to the list, and reports an error for a session that
+// was begun elsewhere.
+func checkDirectory(req harness.Request, now time.Time) error {
+	file := filepath.Join(req.Home, staysName)
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var stays []stay
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		var s stay
+		if json.Unmarshal(lines.Bytes(), &s) == nil && s.Directory != "" {
+			stays = append(stays, s)
+		}
+	}
+	if len(stays) == 0 || stays[len(stays)-1].Directory != req.Workspace {
+		here := stay{now.UnixMilli(), req.Workspace}
+		line, err := json.Marshal(here)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, append(append(text, line...), '\n'), 0o600); err != nil {
+			return err
+		}
+		stays = append(stays, here)
+	}
+	began, known := beginning(req.Session, now)
+	if !known {
+		return nil
+	}
+	there := ""
+	for _, s := range stays {
+		if s.Since <= began.UnixMilli() {
+			there = s.Directory
+		}
+	}
+	if there != "" && there != req.Workspace {
+		return fmt.Errorf("session %s was begun in %s, and the agent can continue it only there; the workspace is now %s: begin a new session (continuationMode fresh), or move the execution back", req.Session, there, req.Workspace)
+	}
+	return nil
+}
+
+// beginning is when a session was begun: its id has the time, in milliseconds and counting
+// down, with 12 more bits, of which 48 bits are left. They come again after two years.
+func beginning(session string, now time.Time) (time.Time, bool) {
+	const digits, spare, bits = 12, 12, 48
+	id, is := strings.CutPrefix(session, "ses_")
+	if !is || len(id) < digits {
+		return time.Time{}, false
+	}
+	n, err := strconv.ParseUint(id[:digits], 16, 64)
+	if err != nil {
+		return time.Time{}, false
+	}
+	const round = int64(1) << (bits - spare)
+	low := int64((^n & (1<<bits - 1)) >> spare)
+	soon := now.UnixMilli() + time.Hour.Milliseconds() // a clock that was set back
+	return time.UnixMilli(soon - ((soon-low)%round+round)%round), true
+}
