@@ -46,7 +46,7 @@ var table = []Harness{
 	{Name: "claude", Provider: "anthropic", Driven: true, Choice: "an anthropic model", HasSessions: true, UsesModel: true},
 	{Name: "codex", Provider: "openai", Driven: true, Choice: "an openai model", HasSessions: true, UsesModel: true},
 	{Name: "gemini", Provider: "google", Driven: true, Choice: "a google model", HasSessions: true, UsesModel: true},
-	{Name: "opencode", OwnOffer: true, HasSessions: true, UsesModel: true},
+	{Name: "opencode", OwnOffer: true, Driven: true, Choice: `"opencode/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
 	{Name: "pi", Driven: true, Choice: `"pi/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
 	{Name: "shell", Driven: true, Choice: `"shell"`, RunsScript: true},
 }

@@ -42,12 +42,12 @@ func TestAHarnessWithoutARowIsAnAgent(t *testing.T) {
 
 func TestWhatHasNoProviderHasNoUsualHarness(t *testing.T) {
 	t.Parallel()
-	for _, provider := range []string{"", "mistral", "opencode", "shell", "lab"} {
+	for _, provider := range []string{"", "mistral", "shell", "lab"} {
 		if h, ok := Usual(provider); ok {
 			t.Errorf("%q: %+v", provider, h)
 		}
 	}
-	for provider, want := range map[string]string{"anthropic": "claude", "openai": "codex", "google": "gemini"} {
+	for provider, want := range map[string]string{"anthropic": "claude", "openai": "codex", "google": "gemini", "opencode": "opencode"} {
 		if h, ok := Usual(provider); !ok || h.Name != want {
 			t.Errorf("%s: %+v", provider, h)
 		}

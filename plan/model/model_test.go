@@ -217,8 +217,8 @@ func TestHarnessIsChosenByProvider(t *testing.T) {
 // script, and an agent that hank has takes the models of its provider alone.
 func TestAReferenceHasAKind(t *testing.T) {
 	t.Parallel()
-	none := `no harness for provider %q yet (model %s): use an anthropic model, an openai model, a google model, "pi/PROVIDER/MODEL" or "shell"`
-	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model, an openai model, a google model, "pi/PROVIDER/MODEL" or "shell"`
+	none := `no harness for provider %q yet (model %s): use an anthropic model, an openai model, a google model, "opencode/PROVIDER/MODEL", "pi/PROVIDER/MODEL" or "shell"`
+	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model, an openai model, a google model, "opencode/PROVIDER/MODEL", "pi/PROVIDER/MODEL" or "shell"`
 	for _, c := range []struct {
 		ref     Ref
 		script  bool
@@ -242,7 +242,8 @@ func TestAReferenceHasAKind(t *testing.T) {
 		{Ref{ProviderID: "openai-codex", ModelID: "a", HarnessOverride: "claude"}, false, "", fmt.Sprintf(none, "openai-codex", "claude/openai-codex/a")},
 		{Ref{ProviderID: "google", ModelID: "a"}, false, "gemini", ""},
 		{Ref{ProviderID: "google-vertex", ModelID: "a"}, false, "", fmt.Sprintf(none, "google-vertex", "google-vertex/a")},
-		{Ref{ProviderID: "opencode", ModelID: "a"}, false, "", fmt.Sprintf(none, "opencode", "opencode/a")},
+		{Ref{ProviderID: "google", ModelID: "a", HarnessOverride: "opencode"}, false, "opencode", ""},
+		{Ref{ProviderID: "opencode", ModelID: "a"}, false, "opencode", ""},
 	} {
 		kind := c.ref.Kind()
 		if kind.RunsScript != c.script || kind.HasSessions == c.script || kind.UsesModel == c.script {

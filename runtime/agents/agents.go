@@ -15,6 +15,7 @@ import (
 	"hank/runtime/harness/claude"
 	"hank/runtime/harness/codex"
 	"hank/runtime/harness/gemini"
+	"hank/runtime/harness/opencode"
 	"hank/runtime/harness/pi"
 	"hank/runtime/harness/shell"
 	"hank/state"
@@ -23,11 +24,12 @@ import (
 // Harnesses are those that hank has, by their names. Each is one that plan/kind says is
 // driven.
 var Harnesses = map[string]harness.Harness{
-	shell.Name:  shell.Harness{},
-	claude.Name: claude.Harness{},
-	codex.Name:  codex.Harness{},
-	gemini.Name: gemini.Harness{},
-	pi.Name:     pi.Harness{},
+	shell.Name:    shell.Harness{},
+	claude.Name:   claude.Harness{},
+	codex.Name:    codex.Harness{},
+	gemini.Name:   gemini.Harness{},
+	opencode.Name: opencode.Harness{},
+	pi.Name:       pi.Harness{},
 }
 
 // Foreign reads transcripts that no harness of this hank has written. Hankweave keeps
