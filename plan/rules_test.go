@@ -246,7 +246,7 @@ var brokenHanks = []broken{
 	{name: "a model without harness", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "grok-4.3", 1)), want: "no-harness", at: `"grok-4.3"`},
 	{name: "a model that only its agent knows", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "claude/next", 1)), want: "unlisted-model", at: `"claude/next"`, hint: "prices"},
 	{name: "a model that only an agent could know, of nobody", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "pi/next", 1)), want: "unknown-model", at: `"pi/next"`, hint: "pi/PROVIDER/MODEL"},
-	{name: "a model of another agent", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "opencode/anthropic/claude-sonnet-4-5", 1)), want: "no-harness", at: `"opencode/anthropic/claude-sonnet-4-5"`},
+	{name: "a model of another agent", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "groq/llama-3.3-70b-versatile", 1)), want: "no-harness", at: `"groq/llama-3.3-70b-versatile"`},
 	{name: "scripts for all", hank: `{"overrides": {"model": "shell"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "shell-override", at: `"shell"`},
 	{name: "an unknown override", hank: `{"overrides": {"model": "x"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "unknown-model", at: `"x"}, "`},
 }
