@@ -33,14 +33,18 @@ func (d *driver) waitOut(ctx context.Context, e plan.Entry, index int) (*verdict
 	if w == nil {
 		return nil, nil
 	}
+	last := w.Record
+	earlier := run.Len() == 0 || run.Codon(run.Len()-1) != last // an earlier run had the attempt
+	if earlier && d.request.Now {
+		d.endWait = true
+	}
 	if end, err := d.awaitLimit(ctx, w); end != nil || err != nil {
 		return end, err
 	}
 	d.note("run.waited", waitEvent{w.Codon, *w, ""})
 	failpoint.Hit("limit.over")
-	last := w.Record
-	if run.Len() == 0 || run.Codon(run.Len()-1) != last {
-		return nil, nil // an earlier run had the attempt, and the start of this one continues it
+	if earlier { // the start of this run continues it
+		return nil, nil
 	}
 	if usagelimit.Continues(e.Codon, series) {
 		d.resumed, d.session = last, last.ClaudeSessionID
@@ -63,9 +67,6 @@ const looks = 20 * time.Second
 // awaitLimit returns when a wait is over, or with the outcome of a run that was stopped.
 func (d *driver) awaitLimit(ctx context.Context, w *usagelimit.Waiting) (*verdict.Outcome, error) {
 	left := func() time.Duration { return w.Until.Sub(d.x.Now().Time) }
-	if d.request.Now {
-		d.endWait, d.request.Now = true, false
-	}
 	if left() > 0 && !d.endWait {
 		d.note("run.waiting", waitEvent{w.Codon, *w, w.Record.FailureReason.Message})
 		d.say("%s: %s (%s)", w.Codon, w.Says(), w.Record.FailureReason.Message)

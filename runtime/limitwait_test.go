@@ -94,6 +94,16 @@ func TestALimitIsNoFailureUnlessTheHankSaysSo(t *testing.T) {
 	s.must(ModeRun, exitcode.Done)
 }
 
+// --now ends a wait that an earlier run has left, and none that begins in its own run.
+func TestNowIsOfAnEarlierWait(t *testing.T) {
+	t.Parallel()
+	s := limitStage(t, "0.2", "")
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Now = true })
+	if s.noted("run.waiting") != 1 {
+		t.Error("it did not wait")
+	}
+}
+
 // waiting runs until the run waits, and then does something to it.
 func (s *stage) waiting(code exitcode.Code, then func(chan<- codon.Request)) *Result {
 	s.t.Helper()
