@@ -75,8 +75,10 @@ func timeOfDay(m []string, now time.Time) (hour, minute int, zone *time.Location
 	hour, _ = strconv.Atoi(m[0])
 	minute, _ = strconv.Atoi(m[1])
 	zone = now.Location()
-	if named, err := time.LoadLocation(m[3]); m[3] != "" && err == nil {
-		zone = named
+	if m[3] != "" { // in a zone that this machine does not know it is no time that it knows
+		if zone, ok = known(m[3]); !ok {
+			return 0, 0, nil, false
+		}
 	}
 	if half := strings.ToLower(m[2]); half != "" {
 		if hour < 1 || hour > 12 {
@@ -89,6 +91,12 @@ func timeOfDay(m []string, now time.Time) (hour, minute int, zone *time.Location
 		return 0, 0, nil, false
 	}
 	return hour, minute, zone, hour < 24 && minute < 60
+}
+
+// known is a zone, if this machine has it.
+func known(name string) (*time.Location, bool) {
+	zone, err := time.LoadLocation(name)
+	return zone, err == nil
 }
 
 func nextClock(m []string, now time.Time) time.Time {

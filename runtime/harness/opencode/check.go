@@ -40,6 +40,14 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 	}
 	key, login, own := keys(env), loginFile(env), configurations(env)
 	check.LoggedIn = key != "" || login != "" || len(own) > 0
+	switch {
+	case key != "":
+		check.Credentials = key
+	case login != "":
+		check.Credentials = "your login (" + login + ")"
+	case len(own) > 0:
+		check.Credentials = "your providers (" + strings.Join(own, ", ") + ")"
+	}
 	switch file := namesHome(own); {
 	case file != "":
 		check.Problem = fmt.Sprintf("%s has a {file:~…}, and for an agent of hank ~ is another home; write the whole path there", file)

@@ -301,7 +301,7 @@ func TestCheckFindsProblems(t *testing.T) {
 		"one in variables": {[]string{path, "HOME=/nobody", "OPENCODE_CONFIG=" + filepath.Join(config, configFile)}, true, true, "", configFile},
 	} {
 		got := Harness{}.Check(t.Context(), c.env)
-		if got.Found != c.found || got.LoggedIn != c.in || (got.Problem == "") != (c.problem == "") || !strings.Contains(got.Problem, c.problem) || (got.Note == "") != (c.note == "") || !strings.Contains(got.Note, c.note) {
+		if got.Found != c.found || (got.Credentials != "") != c.in || got.LoggedIn != c.in || (got.Problem == "") != (c.problem == "") || !strings.Contains(got.Problem, c.problem) || (got.Note == "") != (c.note == "") || !strings.Contains(got.Note, c.note) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if name == "well" && (got.Path != good || got.Version != "1.18.33") {
