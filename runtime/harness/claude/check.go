@@ -1,33 +1,25 @@
 package claude
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"hank/runtime/harness"
 )
 
+// commandLine is the agent as its user installs it.
+var commandLine = harness.Program{Name: Name, Package: "@anthropic-ai/claude-code", Variable: executableVariable, Version: func(ctx context.Context, path string, env harness.Environ) (string, error) {
+	return harness.Version(ctx, path, env.Finish(map[string]string{"DISABLE_AUTOUPDATER": "1"}))
+}}
+
 // Check implements harness.Harness. It starts `claude --version` and looks for
 // credentials; whether the provider accepts them is only seen in a run.
 func (Harness) Check(ctx context.Context, environ []string) harness.Check {
-	env := harness.NewEnviron(environ)
-	name := cmp.Or(env[executableVariable], "claude")
-	path := harness.LookPath(name, env)
-	if path == "" {
-		if name != "claude" {
-			return harness.Check{Problem: fmt.Sprintf("%s names %s, which is not an executable file; correct or unset it", executableVariable, name)}
-		}
-		return harness.Check{Problem: "the claude command is not on the PATH; install it with npm install -g @anthropic-ai/claude-code, or name it in " + executableVariable}
-	}
-	check := harness.Check{Found: true, Path: path}
-	version, err := harness.Version(ctx, path, append(slices.Clone(environ), "DISABLE_AUTOUPDATER=1"))
-	if err != nil {
-		check.Problem = fmt.Sprintf("%s --version failed (%v); reinstall it with npm install -g @anthropic-ai/claude-code", path, err)
+	check := commandLine.Find(ctx, environ)
+	if check.Problem != "" {
 		return check
 	}
-	check.Version = version
+	env := harness.NewEnviron(environ)
 	source, where := credentials(env)
 	check.LoggedIn = source != none
 	switch check.Credentials = where; source {

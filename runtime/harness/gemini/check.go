@@ -1,40 +1,24 @@
 package gemini
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"hank/runtime/harness"
 )
 
+// commandLine is the agent as its user installs it.
+var commandLine = harness.Program{Name: Name, Package: packageName, Variable: executableVariable, Oldest: oldest, Version: version}
+
 // Check implements harness.Harness. It looks for the version and for credentials; whether
 // the provider accepts them is only seen in a run.
 func (Harness) Check(ctx context.Context, environ []string) harness.Check {
-	const install = "npm install -g " + packageName
+	check := commandLine.Find(ctx, environ)
+	if check.Problem != "" {
+		return check
+	}
 	env := harness.NewEnviron(environ)
-	name := cmp.Or(env[executableVariable], "gemini")
-	path := harness.LookPath(name, env)
-	if path == "" {
-		if name != "gemini" {
-			return harness.Check{Problem: fmt.Sprintf("%s names %s, which is not an executable file; correct or unset it", executableVariable, name)}
-		}
-		return harness.Check{Problem: "the gemini command is not on the PATH; install it with " + install + ", or name it in " + executableVariable}
-	}
-	check := harness.Check{Found: true, Path: path}
-	version, err := version(ctx, path, env)
-	if err != nil {
-		check.Problem = fmt.Sprintf("%s --version failed (%v); reinstall it with %s", path, err, install)
-		return check
-	}
-	check.Version = version
-	if !harness.AtLeast(version, oldest...) {
-		check.Problem = fmt.Sprintf("%s is version %s, and hank needs %s or later; update it with %s", path, version, oldestText, install)
-		return check
-	}
 	from := credentials(env)
 	check.LoggedIn = from.is != none
 	switch check.Credentials = from.where; from.is {
@@ -56,12 +40,8 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 // of, if npm has installed it: to start the agent takes two seconds. An agent that is
 // started has a home that is thrown away, since it writes into it.
 func version(ctx context.Context, path string, env harness.Environ) (string, error) {
-	if program, err := filepath.EvalSymlinks(path); err == nil && harness.LookPath("node", env) != "" {
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(program), "..", "package.json"))
-		var pkg struct{ Name, Version string }
-		if err == nil && json.Unmarshal(text, &pkg) == nil && pkg.Name == packageName && pkg.Version != "" {
-			return pkg.Version, nil
-		}
+	if installed := harness.Installed(path, packageName); harness.LookPath("node", env) != "" && installed != "" {
+		return installed, nil
 	}
 	home, err := os.MkdirTemp("", "hank-gemini-")
 	if err != nil {
@@ -76,5 +56,3 @@ const packageName = "@google/gemini-cli"
 // oldest is the first version that was tried. Options of Command are newer than the agent
 // itself, and one that it does not know would stop it.
 var oldest = []int{0, 61, 0}
-
-const oldestText = "0.61.0"

@@ -1,43 +1,27 @@
 package opencode
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"hank/runtime/harness"
 )
 
+// commandLine is the agent as its user installs it.
+var commandLine = harness.Program{Name: Name, Package: packageName, Variable: executableVariable, Oldest: oldest, Version: versionOf}
+
 // Check implements harness.Harness. It looks for the agent's version and for
 // credentials. Which provider they are for, and whether it accepts them, is only seen in a
 // run.
 func (Harness) Check(ctx context.Context, environ []string) harness.Check {
-	const install = "npm install -g " + packageName
+	check := commandLine.Find(ctx, environ)
+	if check.Problem != "" {
+		return check
+	}
 	env := harness.NewEnviron(environ)
-	name := cmp.Or(env[executableVariable], Name)
-	path := harness.LookPath(name, env)
-	if path == "" {
-		if name != Name {
-			return harness.Check{Problem: fmt.Sprintf("%s names %s, which is not an executable file; correct or unset it", executableVariable, name)}
-		}
-		return harness.Check{Problem: "the opencode command is not on the PATH; install it with " + install + ", or name it in " + executableVariable}
-	}
-	check := harness.Check{Found: true, Path: path}
-	version, err := versionOf(ctx, path, env)
-	if err != nil {
-		check.Problem = fmt.Sprintf("the version of %s is not known (%v); reinstall it with %s", path, err, install)
-		return check
-	}
-	check.Version = version
-	if !harness.AtLeast(version, oldest...) {
-		check.Problem = fmt.Sprintf("%s is version %s, and hank needs %s or later; update it with %s", path, version, oldestText, install)
-		return check
-	}
 	key, login, own := keys(env), loginFile(env), configurations(env)
 	check.LoggedIn = key != "" || login != "" || len(own) > 0
 	switch {
@@ -65,12 +49,8 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 // program is started, in a home that is thrown away: it takes three seconds of the processor
 // to print its version, and makes its directories even for that.
 func versionOf(ctx context.Context, path string, env harness.Environ) (string, error) {
-	if program, err := filepath.EvalSymlinks(path); err == nil {
-		var manifest struct{ Name, Version string }
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(program), "..", "package.json"))
-		if err == nil && json.Unmarshal(text, &manifest) == nil && manifest.Name == packageName && manifest.Version != "" {
-			return manifest.Version, nil
-		}
+	if installed := harness.Installed(path, packageName); installed != "" {
+		return installed, nil
 	}
 	home, err := os.MkdirTemp("", "hank-opencode-")
 	if err != nil {
@@ -88,8 +68,6 @@ func versionOf(ctx context.Context, path string, env harness.Environ) (string, e
 // oldest is the first version that was tried. Options of Command are newer than the agent
 // itself, and one that it does not know would stop it.
 var oldest = []int{1, 18, 33}
-
-const oldestText = "1.18.33"
 
 // packageName is the agent's at npm.
 const packageName = "opencode-ai"
