@@ -1,6 +1,9 @@
 package runtime
 
-import "hank/runtime/request"
+import (
+	"hank/runtime/request"
+	"hank/runtime/result"
+)
 
 // What the packages below declare and callers of this one speak of.
 type (
@@ -10,6 +13,7 @@ type (
 	LimitChange   = request.LimitChange
 	Mode          = request.Mode
 	Request       = request.Request
+	Result        = result.Result
 	UI            = request.UI
 )
 

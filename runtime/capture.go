@@ -7,6 +7,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
+	"hank/recovery/emptydirs"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/state"
@@ -40,13 +41,13 @@ func (d *driver) capture(ctx context.Context, index int) error {
 			d.x.Store.Abort()
 			return err
 		}
-		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, execution.EmptyDirs(before)))))
+		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, emptydirs.Of(before)))))
 	}
 	if err := d.asMovedTo(ctx, snap); err != nil {
 		d.x.Store.Abort()
 		return err
 	}
-	if dirs := execution.EmptyDirs(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(dirs, name) }) {
+	if dirs := emptydirs.Of(before); snap.Tree == before.Tree && !slices.ContainsFunc(snap.Empty, func(name string) bool { return !slices.Contains(dirs, name) }) {
 		d.x.Store.Abort()
 		return nil
 	}

@@ -25,6 +25,7 @@ import (
 	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/notices"
+	"hank/runtime/result"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -186,9 +187,9 @@ func (d *driver) result(out verdict.Outcome, err error) *Result {
 
 // resultAt is result for a state that the execution is about to have.
 func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Result {
-	res := &Result{Schema: outputSchema, Code: out.Code, RunID: d.run, EndReason: out.Reason, Codon: out.Codon,
+	res := &Result{Schema: result.Schema, Code: out.Code, RunID: d.run, EndReason: out.Reason, Codon: out.Codon,
 		Done: s.Next(), Planned: len(s.ExecutionPlan()), Bill: s.Bill(), Limits: s.Limits,
-		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats(), changed: history.Changed(s, d.x.Store)}
+		Execution: d.x.Layout.Root, Workspace: d.x.Layout.Workspace, Output: d.x.Meta().Output, Sandbox: d.confinement, Caveats: s.Caveats(), Changed: history.Changed(s, d.x.Store)}
 	if run := s.Run(d.run); run != nil {
 		if res.Status = run.Status; run.Paused != nil {
 			res.Status = state.StatusFailed // which is what it will be closed as
@@ -212,9 +213,9 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		}
 	}
 	d.timed(s, res)
-	if res.extent = (plan.Extent{Codons: res.Planned}); d.program != nil {
+	if res.Extent = (plan.Extent{Codons: res.Planned}); d.program != nil {
 		d.lookAhead(s.Next())
-		res.extent = d.extent
+		res.Extent = d.extent
 	}
 	res.Next = nextCommand(s, out)
 	switch res.Hold = s.Hold; out.Reason {
@@ -250,4 +251,19 @@ func nextCommand(s *state.State, out verdict.Outcome) string {
 		}
 	}
 	return verdict.Continue(s, verb, out.Reason == state.EndBudget)
+}
+
+// timed adds how long this run, and all runs, took.
+func (d *driver) timed(s *state.State, res *Result) {
+	res.Runs = len(s.Runs)
+	for _, r := range s.Runs {
+		for _, c := range r.Codons() {
+			if c.EndTime != nil {
+				res.All += max(0, c.EndTime.Sub(c.StartTime.Time))
+			}
+		}
+	}
+	if s.Run(d.run) != nil {
+		res.Took = time.Since(d.began)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"hank/plan"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
+	"hank/runtime/result"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -134,7 +135,7 @@ func (d *driver) announceGate(ctx context.Context, g *gate.Standing) {
 		return
 	}
 	d.ui.Monitor.Wait("running the notification command")
-	notifyEnd(ctx, d.request, d.ui, d.result(*d.waiting(g), nil), nil)
+	result.Notify(ctx, d.request, d.ui, d.result(*d.waiting(g), nil), nil)
 	d.ui.Monitor.Wait("waiting at gate " + g.Name)
 }
 

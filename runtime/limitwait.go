@@ -8,6 +8,7 @@ import (
 	"hank/plan"
 	"hank/runtime/codon"
 	"hank/runtime/control"
+	"hank/runtime/result"
 	"hank/runtime/retry"
 	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
@@ -73,7 +74,7 @@ func (d *driver) awaitLimit(ctx context.Context, w *usagelimit.Waiting) (*verdic
 		d.say("  `hank run --now` ends the wait")
 		d.ui.Monitor.Wait(w.Says())
 		if d.request.Notify != "" {
-			notifyEnd(ctx, d.request, d.ui, d.result(verdict.Outcome{Reason: verdict.EndWaits, Codon: w.Codon, Detail: w.Says()}, nil), nil)
+			result.Notify(ctx, d.request, d.ui, d.result(verdict.Outcome{Reason: verdict.EndWaits, Codon: w.Codon, Detail: w.Says()}, nil), nil)
 		}
 		failpoint.Hit("limit.announced")
 	}

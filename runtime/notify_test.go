@@ -17,6 +17,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/result"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -27,7 +28,7 @@ func TestANotificationGetsTheResultEvenWhenTheRunWasCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var said []string
-	notifyEnd(ctx, Request{Notify: `cat >"$OUT"`, Environ: append(os.Environ(), "OUT="+out)}, UI{Say: func(line string) { said = append(said, line) }},
+	result.Notify(ctx, Request{Notify: `cat >"$OUT"`, Environ: append(os.Environ(), "OUT="+out)}, UI{Say: func(line string) { said = append(said, line) }},
 		&Result{Schema: 1, Code: exitcode.Interrupted, Message: "stopped \"here\"\n"}, nil)
 	text, err := os.ReadFile(out)
 	if err != nil {
@@ -52,7 +53,7 @@ func TestANotificationThatFailsIsOneShortWarning(t *testing.T) {
 		"head -c 50000000 /dev/zero | tr '\\0' x; echo last; exit 1": "last",
 	} {
 		var said []string
-		notifyEnd(context.Background(), Request{Notify: command}, UI{Say: func(line string) { said = append(said, line) }}, &Result{}, nil)
+		result.Notify(context.Background(), Request{Notify: command}, UI{Say: func(line string) { said = append(said, line) }}, &Result{}, nil)
 		if len(said) != 1 || !strings.Contains(said[0], want) || !strings.HasPrefix(said[0], "warning: ") || len(said[0]) > 20_000 {
 			t.Errorf("%s: %.300q", command, said)
 		}
@@ -62,8 +63,8 @@ func TestANotificationThatFailsIsOneShortWarning(t *testing.T) {
 func TestWithoutACommandOrAResultNothingIsStarted(t *testing.T) {
 	t.Parallel()
 	say := func(line string) { t.Error(line) }
-	notifyEnd(context.Background(), Request{}, UI{Say: say}, &Result{}, nil)
-	notifyEnd(context.Background(), Request{Notify: "exit 1"}, UI{Say: say}, nil, nil)
+	result.Notify(context.Background(), Request{}, UI{Say: say}, &Result{}, nil)
+	result.Notify(context.Background(), Request{Notify: "exit 1"}, UI{Say: say}, nil, nil)
 }
 
 // What goes wrong before there is a run, in the opening or in the choosing of
@@ -148,7 +149,7 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 			if readErr != nil || json.Unmarshal(text, &got) != nil {
 				t.Fatalf("%v, told %q, said %q", readErr, text, s.said)
 			}
-			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != advice.Render(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != outputSchema {
+			if got.Code != try.code || !strings.Contains(got.Message, try.says) || got.Message != advice.Render(err.Error(), " -e "+s.root) || got.Execution != s.root || got.Schema != result.Schema {
 				t.Errorf("told %s of %v", text, err)
 			}
 		})

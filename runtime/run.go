@@ -22,6 +22,7 @@ import (
 	"hank/runtime/history"
 	"hank/runtime/recording"
 	"hank/runtime/request"
+	"hank/runtime/result"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state/journal"
@@ -51,7 +52,7 @@ func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 		ui.Monitor.Wait("running the notification command")
 	}
 	if res == nil || res.Repeats == nil {
-		notifyEnd(ctx, r, ui, res, err)
+		result.Notify(ctx, r, ui, res, err)
 	}
 	ui.Monitor.Change(func(a *codon.Activity) { *a = codon.Activity{} })
 	return res, err

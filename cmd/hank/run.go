@@ -27,6 +27,7 @@ import (
 	"hank/runtime/report/eventlog"
 	"hank/runtime/report/output"
 	"hank/runtime/request"
+	"hank/runtime/result"
 	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
@@ -308,7 +309,7 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 		Yes: c.Bool("yes"), BreakLock: c.String("break-lock"),
 	}
 	if settingsErr != nil {
-		runtime.Notify(c.Context, r, runtime.UI{Say: sayer(c), Form: resultForm}, settingsErr)
+		result.Notify(c.Context, r, runtime.UI{Say: sayer(c), Form: resultForm}, nil, settingsErr)
 	}
 	return r, a, settingsErr
 }

@@ -8,6 +8,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/failpoint"
+	"hank/recovery/emptydirs"
 	"hank/recovery/githistory"
 	"hank/state"
 )
@@ -99,7 +100,7 @@ func (x *Execution) CommitObject(ctx context.Context, c Commit) (state.SHA, erro
 	if err != nil {
 		return "", err
 	}
-	text += emptyDirsLine(c.Snapshot.Empty)
+	text += emptydirs.Line(c.Snapshot.Empty)
 	parents := make([]checkpoint.SHA, 0, len(c.Parents))
 	for _, p := range c.Parents {
 		if p != "" && x.Store.Has(checkpoint.SHA(p)) { // one that was lost and parted from is led to no more

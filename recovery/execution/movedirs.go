@@ -13,6 +13,7 @@ import (
 	"hank/checkpoint/diff"
 	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
+	"hank/recovery/emptydirs"
 	"hank/recovery/layout"
 )
 
@@ -189,4 +190,10 @@ func makeEmptyDir(root *os.Root, name string) error {
 		}
 	}
 	return nil
+}
+
+// dirsOf are those of the directories that a move of paths is about: not those of
+// the execution itself.
+func dirsOf(l layout.Layout, dirs, paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(emptydirs.Within(dirs, paths)), l.Apart())
 }

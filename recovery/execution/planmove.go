@@ -11,6 +11,7 @@ import (
 	"hank/checkpoint/diff"
 	"hank/checkpoint/match"
 	"hank/checkpoint/restore"
+	"hank/recovery/emptydirs"
 	"hank/recovery/layout"
 	"hank/state"
 )
@@ -96,7 +97,7 @@ func PlanMove(ctx context.Context, src Sources, m Move) (*MovePlan, error) {
 		return nil, err
 	}
 	p.owned.Empty = slices.DeleteFunc(slices.Clone(p.owned.Empty), func(name string) bool { return slices.Contains(m.Leave, name) })
-	made, err := p.complete(&src, p.owned.Tree, RecordedDirs(p.owned.Empty), p.Saved.Tree)
+	made, err := p.complete(&src, p.owned.Tree, emptydirs.Recorded(p.owned.Empty), p.Saved.Tree)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (x *Execution) planIntent(ctx context.Context, i *state.Intent, from state.
 	if err != nil {
 		return nil, err
 	}
-	if _, err = p.complete(&src, owned.Tree, EmptyDirs(owned), saved); err == nil && from != i.Safety {
+	if _, err = p.complete(&src, owned.Tree, emptydirs.Of(owned), saved); err == nil && from != i.Safety {
 		p.request.Began, err = x.Tree(i.Safety)
 	}
 	return p, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/recovery/emptydirs"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/state"
@@ -32,7 +33,7 @@ func (x *Execution) preserveOnce(ctx context.Context, snap *checkpoint.Snapshot,
 	same := func(info checkpoint.Info) bool {
 		title, _, _ := strings.Cut(info.Message, "\n")
 		return info.Tree == snap.Tree && slices.Equal(info.Parents, []checkpoint.SHA{checkpoint.SHA(parent)}) &&
-			strings.HasSuffix(title, " "+note) && slices.Equal(EmptyDirs(info), RecordedDirs(snap.Empty))
+			strings.HasSuffix(title, " "+note) && slices.Equal(emptydirs.Of(info), emptydirs.Recorded(snap.Empty))
 	}
 	for _, tip := range refs {
 		for range 2 {

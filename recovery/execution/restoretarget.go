@@ -15,6 +15,7 @@ import (
 	"hank/checkpoint/match"
 	"hank/checkpoint/restore"
 	"hank/internal/vfs"
+	"hank/recovery/emptydirs"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/state"
@@ -58,7 +59,7 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
-	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store, archived: map[string][]string{}}
+	b := &RestoreTarget{Tree: info.Tree, Empty: emptydirs.In(info.Message), store: store, archived: map[string][]string{}}
 	if err := b.addUntracked(s, to, s.LineagePath, math.MaxUint64); err != nil || position == nil {
 		return b, err
 	}
@@ -100,7 +101,7 @@ func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA, present func(
 				return err
 			}
 			b.looks = append(b.looks, firstLook{info.Tree, first})
-			for _, name := range emptyDirs(info.Message) {
+			for _, name := range emptydirs.In(info.Message) {
 				if first(name) {
 					b.Empty = append(b.Empty, name)
 				}
@@ -132,7 +133,7 @@ func broughtBy(s *state.State, store *checkpoint.Store, safety checkpoint.Info) 
 	if err != nil {
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", went, err)
 	}
-	b := &RestoreTarget{Tree: info.Tree, Empty: emptyDirs(info.Message), store: store}
+	b := &RestoreTarget{Tree: info.Tree, Empty: emptydirs.In(info.Message), store: store}
 	return b, b.addUntracked(s, went, func() []state.LineageEntry { return ledTo(s, store, safety) }, number(safety))
 }
 

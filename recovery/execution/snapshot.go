@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/recovery/emptydirs"
 	"hank/recovery/layout"
 	"hank/state"
 )
@@ -107,7 +108,7 @@ func Shortcomings(snap *checkpoint.Snapshot) []string {
 	each(len(snap.Nested), "repositories are kept without their .git", func(i int) string {
 		return fmt.Sprintf("not in the checkpoint: %q (the history of a repository of its own; its files are)", snap.Nested[i]+"/.git")
 	})
-	if n := len(snap.Empty) - len(RecordedDirs(snap.Empty)); n > 0 {
+	if n := len(snap.Empty) - len(emptydirs.Recorded(snap.Empty)); n > 0 {
 		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty directories", n))
 	}
 	return notes

@@ -11,6 +11,7 @@ import (
 	"hank/checkpoint/restore"
 	"hank/checkpoint/worktree"
 	"hank/internal/vfs"
+	"hank/recovery/emptydirs"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
@@ -149,7 +150,7 @@ func (c Comparison) Unasked(sha state.SHA, snap *checkpoint.Snapshot, asked []di
 			names = append(names, at.Path)
 		}
 	}
-	had := execution.EmptyDirs(before)
+	had := emptydirs.Of(before)
 	for _, name := range snap.Empty {
 		if !holds(had, name) {
 			names = append(names, name)
@@ -192,8 +193,8 @@ func (c Comparison) emptyDirsSince(sha state.SHA, snap *checkpoint.Snapshot) (ma
 	if err != nil {
 		return nil, err
 	}
-	had, takes := execution.EmptyDirs(info), execution.Taken(c.State, c.Store, sha).Matcher()
-	for _, name := range execution.RecordedDirs(snap.Empty) {
+	had, takes := emptydirs.Of(info), execution.Taken(c.State, c.Store, sha).Matcher()
+	for _, name := range emptydirs.Recorded(snap.Empty) {
 		if takes(name) && !holds(had, name) && !restore.HasPath(c.Store.DB, info.Tree, name) {
 			made = append(made, name)
 		}

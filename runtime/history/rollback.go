@@ -23,6 +23,7 @@ import (
 	"hank/internal/shell"
 	"hank/plan/config"
 	"hank/recovery"
+	"hank/recovery/emptydirs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
@@ -543,9 +544,9 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 	}
 	empty := back.Empty
 	for _, name := range o.Paths {
-		there := restore.HasPath(store.DB, all.Tree, name) || len(execution.DirsWithin(all.Empty, []string{name})) > 0
+		there := restore.HasPath(store.DB, all.Tree, name) || len(emptydirs.Within(all.Empty, []string{name})) > 0
 		switch {
-		case name == ".", restore.HasPath(store.DB, back.Tree, name), len(execution.DirsWithin(empty, []string{name})) > 0:
+		case name == ".", restore.HasPath(store.DB, back.Tree, name), len(emptydirs.Within(empty, []string{name})) > 0:
 		case !there && !planTouches(plan, name):
 			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is neither in %s nor in the workspace; see: `hank diff %.12s --name-only`", name, target, target.SHA)}
 		case !o.Delete:
@@ -572,7 +573,7 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 	}
 	p.Superseded = []Target{}
 	if len(o.Paths) > 0 {
-		p.Dirs = slices.DeleteFunc(execution.DirsWithin(empty, o.Paths), func(name string) bool {
+		p.Dirs = slices.DeleteFunc(emptydirs.Within(empty, o.Paths), func(name string) bool {
 			return slices.Contains(all.Empty, name) || restore.HasPath(store.DB, all.Tree, name)
 		})
 	} else {

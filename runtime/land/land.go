@@ -13,7 +13,7 @@ import (
 	"hank/internal/advice"
 	"hank/internal/failpoint"
 	"hank/recovery"
-	"hank/recovery/execution"
+	"hank/recovery/emptydirs"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
@@ -244,8 +244,8 @@ func (l *lander) chooseOthers() error {
 	if err != nil {
 		return err
 	}
-	had := execution.EmptyDirs(from)
-	for _, name := range execution.EmptyDirs(to) {
+	had := emptydirs.Of(from)
+	for _, name := range emptydirs.Of(to) {
 		if !slices.Contains(had, name) {
 			l.out.LeftOut = append(l.out.LeftOut, LeftOut{fileName(l.inRepository(name)), "it is an empty directory, which Git does not track"})
 		}

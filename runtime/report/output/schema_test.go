@@ -120,7 +120,7 @@ var renamed = map[string]string{
 	"why.Attempt.began": "startedAt", "why.Attempt.baseCheckpoint": "baseCheckpointSha",
 	"history.Target.sha": "checkpointSha", "history.Listed.sha": "checkpointSha", "history.Listed.kind": "checkpointKind", "history.Listed.time": "createdAt", "history.Undone.time": "movedAt",
 	"output.Moved.safetyCheckpoint": "safetyCheckpointSha", "output.Moved.command": "nextCommand",
-	"runtime.Result.status": "runStatus", "runtime.Result.next": "nextCommand or nextAdvice", "runtime.Result.finish": "finishCommand",
+	"result.Result.status": "runStatus", "result.Result.next": "nextCommand or nextAdvice", "result.Result.finish": "finishCommand",
 	"forecast.Forecast.workedSeconds": "workSeconds", "forecast.Forecast.codonsPlanned": "codonsExpected", "forecast.Move.to": "checkpointSha",
 	"output.Answered.command": "verb", "output.Answered.error": "refusal", "cost.Sum.key": "group", "eventlog.Event.timestamp": "occurredAt", "output.logLine.at": "occurredAt",
 	"land.Landing.time": "landedAt", "land.Landing.base": "baseSha", "land.Landing.tip": "tipSha", "land.Commit.sha": "commitSha", "land.Commit.checkpoint": "checkpointSha",

@@ -1,4 +1,10 @@
-package runtime
+// Package result has how a command that runs codons ended, for people and for programs.
+//
+//   - A Result is filled in by who has run them. Its JSON is published.
+//   - Notify tells the user's command of a Result. Nothing that the command does changes it.
+//
+// It decides nothing: the verdicts are package verdict's.
+package result
 
 import (
 	"os"
@@ -14,9 +20,9 @@ import (
 	"hank/state"
 )
 
-// outputSchema is the version of what --json prints. It has nothing to do with
-// that of the state.
-const outputSchema = 1
+// Schema is the version of what --json prints. It has nothing to do with that of the
+// state.
+const Schema = 1
 
 // Result says how a run ended, for people and, as JSON, for programs.
 type Result struct {
@@ -49,11 +55,11 @@ type Result struct {
 	// Repeats is the operation whose answer this is, once more.
 	Repeats *state.Operation `json:"-"`
 
-	extent  plan.Extent   // what Planned will come to
-	changed bool          // the files, since the first checkpoint
-	took    time.Duration // this run; 0: there was nothing to run
-	runs    int           // that there were
-	all     time.Duration // the work in all of them
+	Extent  plan.Extent   `json:"-"` // what Planned will come to
+	Changed bool          `json:"-"` // the files, since the first checkpoint
+	Took    time.Duration `json:"-"` // this run; 0: there was nothing to run
+	Runs    int           `json:"-"` // that there were
+	All     time.Duration `json:"-"` // the work in all of them
 }
 
 // filled is a directory if something is in it.
@@ -67,9 +73,9 @@ func filled(dir string) string {
 // Ended is the end of the run as it is shown.
 func (r *Result) Ended() progress.Ended {
 	e := progress.Ended{
-		Verdict: r.Verdict, Message: r.Message, Progress: verdict.ProgressText(r.Done, r.extent, r.Caveats), Bill: r.Bill,
-		Took: r.took, Runs: r.runs, All: r.all, Limits: verdict.DescribeLimits(r.Limits, r.Paid(), -1), But: !r.Caveats.Empty(),
-		Results: filled(r.Output), Workspace: r.Workspace, Changed: r.changed, Next: r.Next,
+		Verdict: r.Verdict, Message: r.Message, Progress: verdict.ProgressText(r.Done, r.Extent, r.Caveats), Bill: r.Bill,
+		Took: r.Took, Runs: r.Runs, All: r.All, Limits: verdict.DescribeLimits(r.Limits, r.Paid(), -1), But: !r.Caveats.Empty(),
+		Results: filled(r.Output), Workspace: r.Workspace, Changed: r.Changed, Next: r.Next,
 	}
 	if r.Verdict != verdict.Completed {
 		e.Caveats = verdict.CaveatText(r.Caveats)
@@ -93,19 +99,4 @@ func (r *Result) For(option string) *Result {
 	shown.Next, shown.Finish, shown.Message = advice.Command(r.Next, option), advice.Command(r.Finish, option), advice.Render(r.Message, option)
 	shown.Gate = r.Gate.In(option)
 	return &shown
-}
-
-// timed adds how long this run, and all runs, took.
-func (d *driver) timed(s *state.State, res *Result) {
-	res.runs = len(s.Runs)
-	for _, r := range s.Runs {
-		for _, c := range r.Codons() {
-			if c.EndTime != nil {
-				res.all += max(0, c.EndTime.Sub(c.StartTime.Time))
-			}
-		}
-	}
-	if s.Run(d.run) != nil {
-		res.took = time.Since(d.began)
-	}
 }

@@ -1,4 +1,4 @@
-package runtime
+package result
 
 import (
 	"cmp"
@@ -18,13 +18,13 @@ import (
 	"hank/runtime/verdict"
 )
 
-// notifyEnd runs the command that wants to know how a run ended, with the
+// Notify runs the command that wants to know how a run ended, with the
 // result as JSON on its standard input. It runs when the run is over, whatever
 // came of it, also when the context was what ended it, and when there was none
 // because something is wrong or the user must decide. A wrong command line and
 // an execution that another runtime holds end nothing, and are not told. Nothing
 // that the command does changes the result.
-func notifyEnd(ctx context.Context, r Request, ui UI, res *Result, err error) {
+func Notify(ctx context.Context, r request.Request, ui request.UI, res *Result, err error) {
 	code := verdict.CodeOf(err)
 	if r.Notify == "" || code == exitcode.Usage || code == exitcode.Held || res == nil && err == nil {
 		return
@@ -37,13 +37,10 @@ func notifyEnd(ctx context.Context, r Request, ui UI, res *Result, err error) {
 	}
 }
 
-// Notify tells Request.Notify of what has kept a run from being begun at all.
-func Notify(ctx context.Context, r Request, ui UI, err error) { notifyEnd(ctx, r, ui, nil, err) }
-
 // unopened is the result where the execution could not be opened: as far as it
 // can be read.
-func unopened(r Request, err error) *Result {
-	res := &Result{Schema: outputSchema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Execution: request.Absolute(cmp.Or(r.Execution, "."))}
+func unopened(r request.Request, err error) *Result {
+	res := &Result{Schema: Schema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Execution: request.Absolute(cmp.Or(r.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
 		res.Done, res.Planned, res.Bill = v.State.Next(), len(v.State.ExecutionPlan()), v.State.Bill()
 		res.Workspace, res.Output, res.Caveats = v.Layout.Workspace, v.Meta.Output, v.Head.Caveats
@@ -51,7 +48,7 @@ func unopened(r Request, err error) *Result {
 	return res
 }
 
-func notify(ctx context.Context, r Request, ui UI, res *Result) error {
+func notify(ctx context.Context, r request.Request, ui request.UI, res *Result) error {
 	option := ""
 	if found, err := layout.Find("."); err != nil || found != res.Execution { // whoever is told may be elsewhere
 		option = " -e " + shell.Quote(res.Execution)
