@@ -85,7 +85,7 @@ func (p *branchPlan) readRefs() error {
 	}
 	for _, d := range damaged {
 		p.repairs = append(p.repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("the reference %s is damaged (%s)", d.Path, d.Why),
-			Will: "the next command puts it into quarantine, and its branch back", Did: "it is in quarantine, and its branch is put back",
+			Will: "the next command puts it into quarantine, and a branch of that name back", Did: "it is in quarantine, and a branch of that name is put back",
 			do: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.QuarantineFile(d.Path, d) }})
 	}
 	return nil

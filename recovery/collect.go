@@ -145,7 +145,8 @@ func ownBranch(r githistory.Record) string {
 //  1. Their removal is acknowledged, as a checkpoint without files that carries
 //     the whole state: what the runs did and cost is known to git as well. From
 //     here on nobody puts the branches back.
-//  2. The references are removed, if they are where they were seen.
+//  2. The references are removed, if they are where they were seen; those of the sessions
+//     of a run before its branch.
 //
 // A crash in between leaves references to be removed by the next call: see
 // Abandoned.Gone.
@@ -163,12 +164,28 @@ func RemoveBranches(ctx context.Context, x *execution.Execution, branches []Aban
 	}
 	failpoint.Hit("gc.acknowledged")
 	for _, b := range branches {
+		if err := removeSessions(x, b.Run); err != nil {
+			return err
+		}
 		if err := x.Store.SetRef(githistory.Heads+b.Branch, checkpoint.SHA(b.Head), ""); err != nil {
 			return fmt.Errorf("removing branch %s: %w", b.Branch, err)
 		}
 		failpoint.Hit("gc.unreferenced")
 	}
 	return nil
+}
+
+// removeSessions removes the reference to the sessions of a run, if it is there.
+func removeSessions(x *execution.Execution, run state.RunID) error {
+	if run == "" {
+		return nil
+	}
+	ref := githistory.Sessions(run)
+	tip, err := x.Store.Ref(ref)
+	if err == nil && tip != "" {
+		err = x.Store.SetRef(ref, tip, "")
+	}
+	return err
 }
 
 func acknowledgeRemoval(ctx context.Context, x *execution.Execution, branches []state.BranchRemove) error {

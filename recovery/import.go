@@ -94,13 +94,14 @@ func Import(ctx context.Context, root string, from remote.Remote, o execution.Op
 }
 
 // SessionAbsent reports whether the agent's session of an attempt is not with the
-// execution: its transcript is not, since an export has neither.
-func SessionAbsent(l layout.Layout, c *state.Codon) bool {
+// execution: its transcript is not, since an export has neither, nor has the store, which
+// has says, a checkpoint of it.
+func SessionAbsent(l layout.Layout, has func(state.SHA) bool, c *state.Codon) bool {
 	if c.ClaudeSessionID == "" || c.Harness == "" || !kind.Of(c.Harness).HasSessions || c.Replayed() || c.ClaudeLogPath == "" {
 		return false
 	}
 	_, err := os.Lstat(l.Resolve(c.ClaudeLogPath))
-	return errors.Is(err, os.ErrNotExist)
+	return errors.Is(err, os.ErrNotExist) && (c.SessionCheckpoint == "" || !has(c.SessionCheckpoint))
 }
 
 // NoSession says of a codon whose session is absent what continues without.
@@ -114,7 +115,7 @@ func nameLostSession(x *execution.Execution) {
 	s := x.State()
 	next, entries := s.Next(), s.ExecutionPlan()
 	if r := s.RunAtPosition(); r != nil && r.Len() > 0 {
-		if c := r.Codon(r.Len() - 1); c.Interrupted != "" && SessionAbsent(x.Layout, c) {
+		if c := r.Codon(r.Len() - 1); c.Interrupted != "" && SessionAbsent(x.Layout, x.HasCheckpoint, c) {
 			x.Report.Add(finding.Warning, "%s", NoSession(c))
 		}
 	}
@@ -122,7 +123,7 @@ func nameLostSession(x *execution.Execution) {
 	if next >= len(entries) || !continues(next) {
 		return
 	}
-	if session, _ := s.PreviousSession(next); session == "" {
+	if session := s.PreviousSession(next); session.ID == "" || session.Checkpoint != "" && x.HasCheckpoint(session.Checkpoint) {
 		return
 	}
 	first := next - 1

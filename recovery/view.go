@@ -596,6 +596,16 @@ func (v *View) Store() (*checkpoint.Store, error) {
 	return store, err
 }
 
+// HasCheckpoint reports whether the store of the execution has a commit.
+func (v *View) HasCheckpoint(sha state.SHA) bool {
+	store, err := v.openStore()
+	if err != nil {
+		return false
+	}
+	defer store.Close()
+	return store.Has(checkpoint.SHA(sha))
+}
+
 // HankName is the name that the hank of the execution gives itself; empty if it has
 // none, or nothing has run yet.
 func (v *View) HankName() string { return v.programOutline().Name }

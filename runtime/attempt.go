@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"hank/checkpoint"
@@ -15,6 +16,7 @@ import (
 	"hank/runtime/gate"
 	"hank/runtime/harness/noop"
 	"hank/runtime/history"
+	"hank/runtime/session"
 	"hank/runtime/usergit"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -76,6 +78,14 @@ func (h host) Preserve(ctx context.Context, paths []string, why string) error {
 	return err
 }
 
+func (h host) KeepSession(ctx context.Context, f session.Files) (state.SHA, error) {
+	return session.Keep(ctx, h.d.x, h.d.run, fmt.Sprintf("session: after %s (run %s)", h.entry.CodonID, h.d.run), f)
+}
+
+func (h host) BringBackSession(ctx context.Context, f session.Files, to state.SHA) (bool, error) {
+	return session.BringBack(ctx, h.d.x, h.d.run, fmt.Sprintf("session: before %s began again (run %s)", h.entry.CodonID, h.d.run), f, to)
+}
+
 func (h host) LeftOut() []string { return match.LeftOut(h.d.x.Store.DB) }
 
 func (h host) LeaveOut(path string) error { return h.d.x.LeaveOut([]string{path}) }
@@ -101,7 +111,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	spec := codon.Spec{
 		Run: d.run, ID: recovery.Attempt(s.Lineage, d.run, &state.Codon{CodonID: id, Attempt: number}),
 		Entry: entry, Number: number, Base: d.base(id), ProjectHead: usergit.Head(d.x.Layout.Workspace),
-		SkipRig: d.rigDone || d.replay != nil || d.noop, Session: d.session, LastOutcome: lastOutcome(d.settled),
+		SkipRig: d.rigDone || d.replay != nil || d.noop, LastOutcome: lastOutcome(d.settled),
 		Program: d.program, Settings: d.settings, Limits: d.limits(entry), LoopLimits: d.accounts.LoopLimits(d.program, entry),
 		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",
 		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
@@ -111,10 +121,14 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	if d.rigDone {
 		spec.RigCheckpoint = d.rigCheckpoint(id)
 	}
-	if spec.Session == "" && entry.Codon.ContinuationMode == plan.ContinuePrevious {
-		spec.Session, spec.SessionCost = s.PreviousSession(index)
+	if from := d.session; from != nil {
+		spec.Session, spec.SessionCheckpoint = from.ClaudeSessionID, from.SessionCheckpoint
 	}
-	d.rigDone, d.session = false, ""
+	if spec.Session == "" && entry.Codon.ContinuationMode == plan.ContinuePrevious {
+		from := s.PreviousSession(index)
+		spec.Session, spec.SessionCheckpoint, spec.SessionCost = from.ID, from.Checkpoint, from.Cost
+	}
+	d.rigDone, d.session = false, nil
 	if d.replay != nil {
 		spec.Harness, spec.Decided = d.replay.Harness(id), d.replay.Decision(id)
 		spec.Apply = func(ctx context.Context) error { return d.replay.ApplyFiles(ctx, d.x.Workspace, id) }

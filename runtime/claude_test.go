@@ -6,8 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"hank/checkpoint/remote"
 	"hank/internal/modelserver"
+	"hank/recovery/execution"
 	"hank/runtime/exitcode"
+	"hank/runtime/report"
+	"hank/runtime/transfer"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -175,5 +180,78 @@ func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
 				t.Errorf("the records are %s", got)
 			}
 		})
+	}
+}
+
+// TestTheRealClaudeDoesNotRememberWhatWasRolledBack: neither what an attempt said that is
+// done again, nor what came after the checkpoint of a rollback. What it had said is kept.
+func TestTheRealClaudeDoesNotRememberWhatWasRolledBack(t *testing.T) {
+	t.Parallel()
+	s, _ := claudeStage(t, writes, written, extends, extended)
+	s.must(ModeRun, exitcode.Done)
+	first := s.last("extend")
+	s.mustRollback("write")
+	for _, mode := range []Mode{ModeRun, ModeRetry} {
+		better := modelserver.New(t, extends, modelserver.Turn{Text: "Extended again."})
+		s.must(mode, exitcode.Done, func(o *command) {
+			if o.Environ = append(o.Environ, better.Environ()...); mode == ModeRetry {
+				o.Codon = "extend"
+			}
+		})
+		var told strings.Builder
+		for _, m := range better.Turns()[0].Messages {
+			told.WriteString(m.Role + ": " + m.Text + "\n")
+		}
+		if text := told.String(); strings.Count(text, "Add a second haiku") != 1 || !strings.Contains(text, "assistant: Written.") || strings.Contains(text, "Extended") {
+			t.Errorf("%v: the model was told:\n%s", mode, text)
+		}
+		if again := s.last("extend"); again.ClaudeSessionID != first.ClaudeSessionID || again.SessionCheckpoint == "" || again.SessionCheckpoint == first.SessionCheckpoint {
+			t.Errorf("%v: session %s at %q, and before %s at %q", mode, again.ClaudeSessionID, again.SessionCheckpoint, first.ClaudeSessionID, first.SessionCheckpoint)
+		}
+	}
+	list, err := report.ListSession(s.view(), first.ClaudeSessionID[:8], 0, "", "")
+	if err != nil || len(list.Codons) != 4 || list.Codons[3].CodonID != "write" {
+		t.Errorf("the attempts in the session are %+v, %v", list, err)
+	}
+	if _, err := report.ListSession(s.view(), "none", 0, "", ""); verdict.CodeOf(err) != exitcode.Usage {
+		t.Errorf("a session that no attempt has: %v", err)
+	}
+	if kept := s.git("grep", "-l", "Extended.", string(first.SessionCheckpoint)); !strings.Contains(kept, first.ClaudeSessionID) {
+		t.Errorf("what was said before the rollback is in %q", kept)
+	}
+
+	// An export has none of it, unless it is asked for. Then the work can be continued
+	// elsewhere, and what was done before the rollback is not remembered there either.
+	s.mustRollback("write")
+	for _, sessions := range []bool{false, true} {
+		to := remote.Remote{Address: filepath.Join(t.TempDir(), "backup"), Sessions: sessions}
+		if _, err := transfer.Export(t.Context(), s.view(), to, nil); err != nil {
+			t.Fatal(err)
+		}
+		there := newStage(t, fixture(t, "hanks/claude-two"))
+		there.opts.Environ = s.opts.Environ
+		if _, err := transfer.Import(t.Context(), there.root, to, execution.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		there.mustRollback("write") // of which an import does not know
+		if !sessions {
+			there.must(ModeRun, exitcode.Failed)
+			if f := there.last("extend").FailureReason; f.Class != "session_not_found" || !strings.Contains(f.Message, "cannot be brought back") {
+				t.Errorf("without its session the codon failed: %+v", f)
+			}
+			continue
+		}
+		elsewhere := modelserver.New(t, extends, extended)
+		there.must(ModeRun, exitcode.Done, func(o *command) { o.Environ = append(o.Environ, elsewhere.Environ()...) })
+		var told strings.Builder
+		for _, m := range elsewhere.Turns()[0].Messages {
+			told.WriteString(m.Text + "\n")
+		}
+		if text := told.String(); strings.Count(text, "Add a second haiku") != 1 || !strings.Contains(text, "Written.") || strings.Contains(text, "Extended") {
+			t.Errorf("elsewhere the model was told:\n%s", text)
+		}
+	}
+	if refs := s.git("for-each-ref", "--format=%(refname)", "refs/hank"); len(strings.Fields(refs)) != 3 {
+		t.Errorf("the references of the runs' sessions are %q", refs)
 	}
 }

@@ -60,7 +60,7 @@ type driver struct {
 	ignoreRigs bool
 
 	rigDone      bool           // the workspace is the one after the rig of the next codon
-	session      string         // that the next codon continues
+	session      *state.Codon   // whose session the next codon continues; nil: none of the same codon
 	resumed      *state.Codon   // the attempt that the run continues; nil: none
 	stop         *codon.Request // the run is to end
 	bounds       bounds.Bounds  // of this run

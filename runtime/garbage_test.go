@@ -14,11 +14,14 @@ import (
 
 	"hank/internal/race"
 	"hank/internal/short"
+	"hank/recovery"
+	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 	"hank/runtime/gc"
 	"hank/runtime/history"
 	"hank/runtime/internal/testkit"
+	"hank/runtime/session"
 	"hank/state"
 )
 
@@ -44,6 +47,21 @@ func threeLives(t *testing.T) (s *stage, old *state.Run) {
 	}
 	runs := s.view().State.Runs
 	return s, runs[len(runs)-1]
+}
+
+// keepSession gives a run a session, as an agent would have left it.
+func (s *stage) keepSession(run state.RunID) {
+	s.t.Helper()
+	x, err := recovery.Open(s.t.Context(), s.root, execution.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer x.Close()
+	home := s.t.TempDir()
+	put(s.t, home, "session", "what an agent has said in "+string(run))
+	if _, err := session.Keep(s.t.Context(), x, run, "session: kept", session.Files{Root: home, Names: []string{"session"}}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // collected checks that the old run's checkpoints are gone, and nothing else.
@@ -74,6 +92,7 @@ func TestGCRemovesWhatNothingNeeds(t *testing.T) {
 	t.Parallel()
 	short.Skip(t)
 	s, old := threeLives(t)
+	s.keepSession(old.RunID)
 	cost := s.view().State.TotalCost()
 	there := s.tree()
 	if list, err := gc.ListGarbage(context.Background(), s.view(), gc.Policy{Now: time.Now(), OlderThan: time.Hour}); err != nil ||

@@ -48,7 +48,7 @@ func (d *driver) waitOut(ctx context.Context, e plan.Entry, index int) (*verdict
 		return nil, nil
 	}
 	if usagelimit.Continues(e.Codon, series) {
-		d.resumed, d.session = last, last.ClaudeSessionID
+		d.resumed, d.session = last, last
 		d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
 		return nil, nil
 	}

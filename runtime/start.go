@@ -33,7 +33,7 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	if st.End != nil {
 		return st, d.startAtEnd(ctx, st)
 	}
-	if st.Session != nil && recovery.SessionAbsent(d.x.Layout, st.Session) {
+	if st.Session != nil && recovery.SessionAbsent(d.x.Layout, d.x.HasCheckpoint, st.Session) {
 		d.say("note: the agent's session of codon %s is not here, nor is its transcript: the codon starts over, on the workspace as it is", st.Session.CodonID)
 		st.Session = nil
 	}
@@ -66,12 +66,9 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 			return st, err
 		}
 	}
-	d.rigDone, d.resumed, d.redo = st.RigDone, st.Resumed, st.Redo
+	d.rigDone, d.resumed, d.redo, d.session = st.RigDone, st.Resumed, st.Redo, st.Session
 	if d.redo == nil {
 		d.redo = st.Resumed
-	}
-	if st.Session != nil {
-		d.session = st.Session.ClaudeSessionID
 	}
 	return st, nil
 }

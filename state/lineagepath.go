@@ -223,18 +223,25 @@ func (s *State) Next() int {
 	return s.plan.len()
 }
 
+// Session is an agent's session as a codon has left it.
+type Session struct {
+	ID         string // empty: there is none
+	Checkpoint SHA    // of its files; empty: they are in none
+	Cost       USD    // what it has cost so far
+}
+
 // PreviousSession returns the session that the codon at a plan index may
-// continue, and what it has cost so far: that of the entry right before it,
-// from its newest record on the lineage path that is completed, or skipped after
-// the agent had spoken. It looks at the records of the newest run first.
-func (s *State) PreviousSession(index int) (session string, cost USD) {
+// continue: that of the entry right before it, from its newest record on the
+// lineage path that is completed, or skipped after the agent had spoken. It looks
+// at the records of the newest run first.
+func (s *State) PreviousSession(index int) Session {
 	if index <= 0 || index > s.plan.len() {
-		return "", 0
+		return Session{}
 	}
 	want := s.plan.items[index-1].CodonID
 	if r := s.RunAtPosition(); r != nil {
-		if session, cost = sessionIn(r.done.items, want); session != "" {
-			return session, cost
+		if session := sessionIn(r.done.items, want); session.ID != "" {
+			return session
 		}
 	}
 	var records []*Codon
@@ -246,22 +253,22 @@ func (s *State) PreviousSession(index int) (session string, cost USD) {
 
 // sessionIn finds the newest session of a codon and adds up what the records
 // that worked in it, one after the other, have cost.
-func sessionIn(records []*Codon, want CodonID) (session string, cost USD) {
+func sessionIn(records []*Codon, want CodonID) (session Session) {
 	for _, c := range slices.Backward(records) {
 		spoke := c.AssistantMessageCount != nil && *c.AssistantMessageCount > 0
 		good := c.Status == Completed || c.Status == Skipped && spoke
-		if session == "" && c.CodonID == want && good {
-			session = c.ClaudeSessionID
+		if session.ID == "" && c.CodonID == want && good {
+			session.ID, session.Checkpoint = c.ClaudeSessionID, c.SessionCheckpoint
 		}
-		if session == "" {
+		if session.ID == "" {
 			continue
 		}
-		if c.ClaudeSessionID != session {
+		if c.ClaudeSessionID != session.ID {
 			break
 		}
-		cost += c.Cost()
+		session.Cost += c.Cost()
 	}
-	return session, cost
+	return session
 }
 
 // TotalCost is Bill without the distinction of what was only replayed.

@@ -126,7 +126,7 @@ func (st *story) begin(id CodonID, upto CodonStatus) *story {
 	if upto == Starting {
 		return st
 	}
-	session, _ := st.s.PreviousSession(at)
+	session := st.s.PreviousSession(at).ID
 	run := st.s.CurrentRunID
 	st.move(st.live().Spawn(5000+st.shas, fmt.Sprintf(".hankweave/runs/%s/%s.1.jsonl", run, id), session))
 	if upto == Initializing {

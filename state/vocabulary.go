@@ -231,6 +231,7 @@ type Codon struct {
 	ClaudeSessionID   string `json:"claudeSessionId,omitempty"`
 	ClaudeLogPath     string `json:"claudeLogPath,omitempty"` // relative to the execution
 	PreviousSessionID string `json:"previousSessionId,omitempty"`
+	SessionCheckpoint SHA    `json:"sessionCheckpoint,omitempty"` // additive: the files of its session, as it left them
 
 	ExitCode              *int           `json:"exitCode,omitempty"`
 	FailureReason         *FailureReason `json:"failureReason,omitempty"`

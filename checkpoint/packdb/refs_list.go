@@ -14,6 +14,9 @@ import (
 // Branches begins the names of branches.
 const Branches = "refs/heads/"
 
+// Sessions begins the names of the references to what agents remember, which are no branches.
+const Sessions = "refs/hank/sessions/"
+
 // Refs returns all references whose names begin with prefix, such as Branches.
 func (s *DB) Refs(prefix string) (map[string]SHA, error) {
 	refs, damaged, err := s.ReadableRefs(prefix)

@@ -36,7 +36,7 @@ func fetch(ctx context.Context, s *packdb.DB, from Remote) (*Transfer, error) {
 	t, err := fetchInto(ctx, fetched, from)
 	if err == nil {
 		var refs map[string]packdb.SHA
-		if refs, err = fetched.Refs(packdb.Branches); err == nil {
+		if refs, err = fetched.Refs("refs/"); err == nil {
 			t, err = copyBranches(ctx, fetched, s, refs)
 		}
 	}
@@ -68,8 +68,8 @@ func fetchInto(ctx context.Context, s *packdb.DB, from Remote) (*Transfer, error
 	failpoint.Hit("transfer.copied")
 	here := map[string]packdb.SHA{}
 	for name, sha := range theirs {
-		if below, ok := strings.CutPrefix(name, from.theirs(packdb.Branches)); ok {
-			here[packdb.Branches+below] = sha
+		if strings.HasPrefix(name, from.theirs(packdb.Branches)) {
+			here[from.ours(name)] = sha
 		}
 	}
 	if err := endWhereNothingIs(ctx, s, here); err != nil {

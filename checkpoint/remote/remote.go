@@ -144,10 +144,32 @@ func discreet(address string, err error) error { return &discreetError{err, addr
 type Remote struct {
 	Address string
 	Prefix  string // without slashes at its ends
+	// Sessions exports what agents remember, too. An import takes what is there.
+	Sessions bool
 }
 
+// session begins the names of branches that have sessions there.
+const session = "session-"
+
+// theirs is the name of a reference of this store there, or of all that begin so.
 func (r Remote) theirs(name string) string {
+	if run, is := strings.CutPrefix(name, packdb.Sessions); is {
+		return r.theirs(packdb.Branches) + session + run
+	}
 	return packdb.Branches + r.Prefix + "/" + strings.TrimPrefix(name, packdb.Branches)
+}
+
+// ours is the name of a reference of the other side here.
+func (r Remote) ours(name string) string {
+	return local(packdb.Branches + strings.TrimPrefix(name, r.theirs(packdb.Branches)))
+}
+
+// local is what a branch of an import becomes.
+func local(branch string) string {
+	if run, is := strings.CutPrefix(branch, packdb.Branches+session); is {
+		return packdb.Sessions + run
+	}
+	return branch
 }
 
 func (r Remote) check() error {

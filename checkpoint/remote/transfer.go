@@ -11,7 +11,8 @@ import (
 	"hank/checkpoint/packdb"
 )
 
-// Export brings all branches and what they lead to into another repository. A
+// Export brings all branches and what they lead to into another repository, and the
+// sessions of agents if they are asked for. A
 // directory that is not there, or is empty, becomes a bare one. A branch there is
 // only ever made or moved forward; nothing is deleted.
 //
@@ -27,18 +28,29 @@ func Export(ctx context.Context, s *packdb.DB, to Remote) (*Transfer, error) {
 		return nil, err
 	}
 	for again := 0; ; again++ {
-		refs, err := s.Refs(packdb.Branches)
+		refs, err := to.exported(s)
 		if err != nil {
 			return nil, err
 		}
 		t, err := export(ctx, s, to, refs)
 		if again < packdb.MaxLooks && packdb.IsMissing(err) {
-			if now, nerr := s.Refs(packdb.Branches); nerr == nil && !maps.Equal(refs, now) {
+			if now, nerr := to.exported(s); nerr == nil && !maps.Equal(refs, now) {
 				continue
 			}
 		}
 		return t, err
 	}
+}
+
+// exported are the references of a store that are sent.
+func (r Remote) exported(s *packdb.DB) (map[string]packdb.SHA, error) {
+	refs, err := s.Refs(packdb.Branches)
+	if err != nil || !r.Sessions {
+		return refs, err
+	}
+	sessions, err := s.Refs(packdb.Sessions)
+	maps.Copy(refs, sessions)
+	return refs, err
 }
 
 func export(ctx context.Context, s *packdb.DB, to Remote, refs map[string]packdb.SHA) (*Transfer, error) {
@@ -60,7 +72,7 @@ func export(ctx context.Context, s *packdb.DB, to Remote, refs map[string]packdb
 	}
 	for _, names := range [][]string{t.Moved, t.Refused} {
 		for i, name := range names {
-			names[i] = packdb.Branches + strings.TrimPrefix(name, to.theirs(packdb.Branches))
+			names[i] = to.ours(name)
 		}
 	}
 	return t, nil
@@ -87,7 +99,7 @@ func Import(ctx context.Context, s *packdb.DB, from Remote) (*Transfer, error) {
 	}
 	want := map[string]packdb.SHA{}
 	for name, sha := range refs {
-		want[packdb.Branches+strings.TrimPrefix(name, from.theirs(packdb.Branches))] = sha
+		want[from.ours(name)] = sha
 	}
 	t, err := copyBranches(ctx, other, s, want)
 	if err != nil {

@@ -70,7 +70,7 @@ func TestACutStoreIsExportedToAFolderAndComesBack(t *testing.T) {
 			cut(r, made[2])
 			dir := filepath.Join(t.TempDir(), "mirror")
 			for range 2 {
-				if got, err := Export(ctx, r.Store.DB, Remote{dir, "hank/x"}); err != nil || len(got.Refused) > 0 {
+				if got, err := Export(ctx, r.Store.DB, Remote{Address: dir, Prefix: "hank/x"}); err != nil || len(got.Refused) > 0 {
 					t.Fatalf("%+v %v", got, err)
 				}
 			}
@@ -79,7 +79,7 @@ func TestACutStoreIsExportedToAFolderAndComesBack(t *testing.T) {
 				t.Errorf("stock git sees %d commits, want 3", n)
 			}
 			back := checkpointtest.NewRig(t)
-			if got, err := Import(ctx, back.Store.DB, Remote{address(t, dir), "hank/x"}); err != nil || len(got.Moved) != 1 {
+			if got, err := Import(ctx, back.Store.DB, Remote{Address: address(t, dir), Prefix: "hank/x"}); err != nil || len(got.Moved) != 1 {
 				t.Fatalf("%+v %v", got, err)
 			}
 			back.Tip = r.Tip
@@ -109,7 +109,7 @@ func TestACutStoreIsPushedWhereTheRestIs(t *testing.T) {
 			testkit.Stock(t, "init", "-q", "--bare", empty)
 			r := checkpointtest.NewRig(t)
 			made := r.Grow(3)
-			to := Remote{address(t, dir), "hank/x"}
+			to := Remote{Address: address(t, dir), Prefix: "hank/x"}
 			if got, err := Export(ctx, r.Store.DB, to); err != nil || got.Objects == 0 {
 				t.Fatalf("%+v %v", got, err)
 			}
@@ -118,7 +118,7 @@ func TestACutStoreIsPushedWhereTheRestIs(t *testing.T) {
 			if got, err := Export(ctx, r.Store.DB, to); err != nil || len(got.Moved) != 1 {
 				t.Errorf("where the rest is: %+v %v", got, err)
 			}
-			if got, err := Export(ctx, r.Store.DB, Remote{to.Address, "hank/y"}); err != nil || len(got.Moved) != 1 || got.Objects != 0 {
+			if got, err := Export(ctx, r.Store.DB, Remote{Address: to.Address, Prefix: "hank/y"}); err != nil || len(got.Moved) != 1 || got.Objects != 0 {
 				t.Errorf("below another name: %+v %v", got, err)
 			}
 			cut(r, made[5])
@@ -131,7 +131,7 @@ func TestACutStoreIsPushedWhereTheRestIs(t *testing.T) {
 				t.Errorf("there are %d commits, want 7", n)
 			}
 			var cut *CutError
-			if _, err := Export(ctx, r.Store.DB, Remote{address(t, empty), "hank/x"}); !errors.As(err, &cut) || !strings.Contains(err.Error(), "export to a directory") {
+			if _, err := Export(ctx, r.Store.DB, Remote{Address: address(t, empty), Prefix: "hank/x"}); !errors.As(err, &cut) || !strings.Contains(err.Error(), "export to a directory") {
 				t.Errorf("to an empty one: %v", err)
 			}
 			if refs := testkit.Stock(t, "--git-dir="+empty, "for-each-ref"); refs != "" {
@@ -153,7 +153,7 @@ func TestAnImportBringsBackWhatIsLost(t *testing.T) {
 				r := checkpointtest.NewRig(t)
 				made := r.Grow(6)
 				dir := filepath.Join(t.TempDir(), "mirror")
-				to := Remote{dir, "hank/x"}
+				to := Remote{Address: dir, Prefix: "hank/x"}
 				if _, err := Export(ctx, r.Store.DB, to); err != nil {
 					t.Fatal(err)
 				}
@@ -201,7 +201,7 @@ func TestAnExportFillsUpACutMirror(t *testing.T) {
 	whole, mirror := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "cut")
 	export := func(dir string) {
 		t.Helper()
-		if _, err := Export(ctx, r.Store.DB, Remote{dir, "hank/x"}); err != nil {
+		if _, err := Export(ctx, r.Store.DB, Remote{Address: dir, Prefix: "hank/x"}); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Stock(t, "--git-dir="+dir, "fsck", "--strict")
@@ -209,7 +209,7 @@ func TestAnExportFillsUpACutMirror(t *testing.T) {
 	export(whole)
 	cut(r, made[3])
 	export(mirror)
-	if _, err := Import(ctx, r.Store.DB, Remote{whole, "hank/x"}); err != nil {
+	if _, err := Import(ctx, r.Store.DB, Remote{Address: whole, Prefix: "hank/x"}); err != nil {
 		t.Fatal(err)
 	}
 	export(mirror)

@@ -61,7 +61,7 @@ func TestAnExportOfAStoreThatIsWrittenToIsAWholeBeginning(t *testing.T) {
 			made := r.Grow(checkpointtest.MergeWidth - 1)
 			dir := filepath.Join(t.TempDir(), "mirror")
 			testkit.Stock(t, "init", "-q", "--bare", dir)
-			to := Remote{address(t, dir), "hank/x"}
+			to := Remote{Address: address(t, dir), Prefix: "hank/x"}
 			for range 2 {
 				then := r.Tip
 				got, err := exporting(r, to, func() { // every pack that the reader knows is merged, and there is more
@@ -96,7 +96,7 @@ func TestAnExportWhileBranchesAreRemovedBeginsAgain(t *testing.T) {
 			r.Abandon(3)
 			dir := filepath.Join(t.TempDir(), "mirror")
 			testkit.Stock(t, "init", "-q", "--bare", dir)
-			got, err := exporting(r, Remote{address(t, dir), "hank/x"}, func() {
+			got, err := exporting(r, Remote{Address: address(t, dir), Prefix: "hank/x"}, func() {
 				refs, err := r.Store.Refs(packdb.Branches)
 				if err == nil {
 					err = r.Store.SetRef("refs/heads/abandoned", refs["refs/heads/abandoned"], "")

@@ -127,21 +127,21 @@ func TestAnExportRefusesWhatIsNoRepository(t *testing.T) {
 	r.Grow(1)
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "f"), []byte("a person's"), 0o644)
-	if _, err := Export(context.Background(), r.Store.DB, Remote{dir, "hank/x"}); err == nil || !strings.Contains(err.Error(), "neither a git repository nor an empty directory") {
+	if _, err := Export(context.Background(), r.Store.DB, Remote{Address: dir, Prefix: "hank/x"}); err == nil || !strings.Contains(err.Error(), "neither a git repository nor an empty directory") {
 		t.Errorf("into a folder of files: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 1 {
 		t.Errorf("the folder has %d entries now", len(list))
 	}
 	for _, prefix := range []string{"", "..", "a..b", "x.lock"} {
-		if _, err := Export(context.Background(), r.Store.DB, Remote{filepath.Join(dir, "new"), prefix}); err == nil {
+		if _, err := Export(context.Background(), r.Store.DB, Remote{Address: filepath.Join(dir, "new"), Prefix: prefix}); err == nil {
 			t.Errorf("prefix %q is taken", prefix)
 		}
 	}
-	if _, err := Import(context.Background(), r.Store.DB, Remote{filepath.Join(dir, "absent"), "hank/x"}); err == nil {
+	if _, err := Import(context.Background(), r.Store.DB, Remote{Address: filepath.Join(dir, "absent"), Prefix: "hank/x"}); err == nil {
 		t.Error("imported from nowhere")
 	}
-	_, err := Export(context.Background(), r.Store.DB, Remote{"https://user:geheim@127.0.0.1:1/x", "hank/x"})
+	_, err := Export(context.Background(), r.Store.DB, Remote{Address: "https://user:geheim@127.0.0.1:1/x", Prefix: "hank/x"})
 	if err == nil || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("an address with a password: %v", err)
 	}

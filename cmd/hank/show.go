@@ -14,6 +14,7 @@ import (
 
 	"hank/internal/term"
 	"hank/recovery"
+	"hank/runtime/exitcode"
 	"hank/runtime/report"
 	"hank/runtime/report/output"
 	"hank/runtime/verdict"
@@ -25,14 +26,17 @@ func showCommand() *cli.Command {
 		Name: "show", Usage: "show details of a run, codon or loop", ArgsUsage: "[RUN|CODON|LOOP]",
 		Description: `Without an argument: all runs, newest first. A codon is shown with each of its
 attempts, newest first; a loop with its iterations: what each has changed, what it
-cost, and what was decided after it. --json has every field.
+cost, and what was decided after it. With --session: the attempts that have worked in
+an agent's session; the beginning of its id is enough. --json has every field.
 
 Examples: hank show
           hank show review#1 --limit 1 --json
           hank show polish
+          hank show --session 51086140
 
-Exit code 0: printed; 2: no such run, codon or loop.`,
+Exit code 0: printed; 2: no such run, codon, loop or session.`,
 		Flags: []cli.Flag{executionFlag, limitFlag,
+			&cli.StringFlag{Name: "session", Usage: "show the attempts that have worked in the agent's session `ID`"},
 			&cli.StringFlag{Name: "before", Usage: "show only runs older than `RUN`"}, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
@@ -43,6 +47,13 @@ Exit code 0: printed; 2: no such run, codon or loop.`,
 				return err
 			}
 			name := c.Args().First()
+			if c.IsSet("session") {
+				if name != "" {
+					return &exitcode.UsageError{Why: "--session goes without a run, codon or loop"}
+				}
+				list, err := report.ListSession(v, c.String("session"), c.Int("limit"), c.String("before"), executionOption(c))
+				return printAttempts(c, list, err)
+			}
 			run := v.State.Run(state.RunID(name))
 			if run == nil && report.IsLoop(v, state.CodonID(name)) {
 				return showLoop(c, v, state.CodonID(name))
@@ -109,6 +120,10 @@ func took(k report.Attempt) string {
 
 func showCodon(c *cli.Context, v *recovery.View, id state.CodonID) error {
 	list, err := report.ListAttempts(v, id, c.Int("limit"), c.String("before"), executionOption(c), settingsHere(c).Layers)
+	return printAttempts(c, list, err)
+}
+
+func printAttempts(c *cli.Context, list *report.Attempts, err error) error {
 	if err != nil {
 		return err
 	}
@@ -192,6 +207,9 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 		if s.sha != "" {
 			line(s.label, "checkpoint %s", report.Short(s.sha))
 		}
+	}
+	if k.SessionCheckpoint != "" {
+		line("session kept", "checkpoint %s", report.Short(k.SessionCheckpoint))
 	}
 	if k.ClaudeLogPath != "" {
 		line("transcript", "%s", k.ClaudeLogPath)

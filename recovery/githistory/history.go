@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
+	"hank/checkpoint/packdb"
 	"hank/plan"
 	"hank/plan/loop"
 	"hank/recovery/finding"
@@ -23,6 +24,10 @@ import (
 
 // Heads begins the name of every branch as a reference.
 const Heads = "refs/heads/"
+
+// Sessions returns the reference that leads to the sessions of a run's agents: see package
+// session of the runtime. It is no branch.
+func Sessions(run state.RunID) string { return packdb.Sessions + string(run) }
 
 // History is git as a source of the state: what the checkpoints of a store tell. It
 // writes nothing, so that readers can ask it too.

@@ -11,8 +11,8 @@ import (
 )
 
 // recordEnd decides how the codon ended, and records it: from here on its agent does
-// not run again.
-func (a *attempt) recordEnd(ctx context.Context, res ended) error {
+// not run again. session is the checkpoint of what it remembers.
+func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) error {
 	s := a.judge(res)
 	if a.Apply != nil && s.Interrupted == "" {
 		if err := a.Apply(ctx); err != nil {
@@ -53,6 +53,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended) error {
 	if res.verdict.Session != "" {
 		next.ClaudeSessionID = res.verdict.Session
 	}
+	next.SessionCheckpoint = session
 	next.Notes = append(append(next.Notes, a.notes...), a.unpriced()...)
 	next.Decision = a.decision()
 	return a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})

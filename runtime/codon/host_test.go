@@ -29,6 +29,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/harness/shell"
+	"hank/runtime/session"
 	"hank/state"
 )
 
@@ -45,6 +46,9 @@ type host struct {
 	checkpoints map[state.SHA][]string
 	stopping    []codon.Request
 	explained   int
+
+	sessions     []map[string]string // that were kept
+	sessionError error               // of keeping one
 
 	requests chan codon.Request
 	onStatus map[state.CodonStatus]func() error // before the record gets a status
@@ -192,6 +196,36 @@ func (h *host) Requests() <-chan codon.Request { return h.requests }
 func (h *host) Stopping(r codon.Request) { h.stopping = append(h.stopping, r) }
 
 func (h *host) ExplainRefusal(f *state.FailureReason) { h.explained++; f.Message += " (explained)" }
+
+// KeepSession remembers the texts of the files of a session.
+func (h *host) KeepSession(_ context.Context, f session.Files) (state.SHA, error) {
+	if h.sessionError != nil {
+		return "", h.sessionError
+	}
+	texts := map[string]string{}
+	for _, name := range f.Names {
+		text, err := os.ReadFile(filepath.Join(f.Root, name))
+		if err != nil {
+			return "", err
+		}
+		texts[name] = string(text)
+	}
+	h.sessions = append(h.sessions, texts)
+	return state.SHA(fmt.Sprintf("session-%d", len(h.sessions))), nil
+}
+
+func (h *host) BringBackSession(_ context.Context, f session.Files, to state.SHA) (bool, error) {
+	var n int
+	if _, err := fmt.Sscanf(string(to), "session-%d", &n); err != nil || n > len(h.sessions) {
+		return false, fmt.Errorf("there is no %s", to)
+	}
+	for name, text := range h.sessions[n-1] {
+		if err := os.WriteFile(filepath.Join(f.Root, name), []byte(text), 0o600); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
 
 func (h *host) Say(string, ...any) {}
 

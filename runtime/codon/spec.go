@@ -11,6 +11,7 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
+	"hank/runtime/session"
 	"hank/runtime/usagelimit"
 	"hank/state"
 )
@@ -30,9 +31,11 @@ type Spec struct {
 	RigCheckpoint state.SHA // that of a rig whose work the workspace has
 	Session       string    // the agent's session to continue; empty: a new one
 	SessionCost   state.USD // what the agent has reported for it before
-	Reply         string    // what the user has said at a gate, for the prompt
-	LastFailure   string    // why the attempt before this one failed; empty: none has
-	LastOutcome   string    // how the codon before it in the plan ended; empty: there is none
+	// SessionCheckpoint is what the session's files are to be; empty: what they are.
+	SessionCheckpoint state.SHA
+	Reply             string // what the user has said at a gate, for the prompt
+	LastFailure       string // why the attempt before this one failed; empty: none has
+	LastOutcome       string // how the codon before it in the plan ended; empty: there is none
 
 	Harness    harness.Harness
 	Agent      harness.Check // what was found of it
@@ -87,6 +90,10 @@ type Host interface {
 	Checkpoint(ctx context.Context, next *state.Codon) (*state.Codon, error)
 	// Preserve keeps what is at some paths if the last checkpoint does not have it.
 	Preserve(ctx context.Context, paths []string, why string) error
+	// KeepSession makes a checkpoint of the files of an agent's session, and
+	// BringBackSession makes them what they are in one: see package session.
+	KeepSession(ctx context.Context, f session.Files) (state.SHA, error)
+	BringBackSession(ctx context.Context, f session.Files, to state.SHA) (changed bool, err error)
 	// LeftOut are the paths that no checkpoint has; LeaveOut adds one.
 	LeftOut() []string
 	LeaveOut(path string) error

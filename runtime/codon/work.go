@@ -1,6 +1,7 @@
 package codon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
 	if err != nil || failure != nil {
 		return failure, err
 	}
+	if failure = a.recall(ctx, req); failure != nil {
+		return failure, nil
+	}
 	log, err := openLog(a.Layout.Transcript(a.Run, a.Entry.CodonID, a.Number))
 	if err != nil {
 		return nil, fmt.Errorf("creating the transcript: %w", err)
@@ -37,7 +41,7 @@ func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
 		}
 		if !again {
 			a.noteUsage(true)
-			return nil, a.recordEnd(ctx, res)
+			return nil, a.recordEnd(ctx, res, a.remember(ctx, req, cmp.Or(res.verdict.Session, a.host.Live().ClaudeSessionID)))
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
@@ -251,7 +252,9 @@ func (s *sweep) checkpoints(ctx context.Context) ([]Garbage, error) {
 		}
 		g.What += ", " + b.Since.Local().Format("2006-01-02 15:04")
 		if g.Remove = s.takes(g.Kind) && s.old(b.Since) && !s.live; g.Remove {
-			without = append(without, history.Branches+b.Branch)
+			if without = append(without, history.Branches+b.Branch); b.Run != "" {
+				without = append(without, githistory.Sessions(b.Run))
+			}
 		}
 		s.stays(&g)
 		list = append(list, g)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hank/internal/advice"
@@ -97,14 +98,7 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option 
 	if id, err = history.CodonAt(v.State, string(id)); err != nil {
 		return nil, err
 	}
-	out := &Attempts{Schema: 1, Codons: []Attempt{}}
-	for _, r := range runs {
-		for i := r.Len() - 1; i >= 0; i-- {
-			if k := r.Codon(i); k.CodonID == id {
-				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), ShownCodon(k, option)})
-			}
-		}
-	}
+	out := attemptsOf(v, runs, option, func(k *state.Codon) bool { return k.CodonID == id })
 	switch {
 	case len(out.Codons) > 0:
 	case knows(v.State, id):
@@ -119,6 +113,45 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option 
 		out.Finish, out.FinishFirst = verdict.Finish(v.State, id, func() *plan.Program { return programOf(v, in) })
 	}
 	return out, nil
+}
+
+// ListSession lists the attempts that have worked in an agent's session, newest first. Its
+// id may be cut short where it is still one session's. *exitcode.UsageError for one that no
+// attempt has, or several have.
+func ListSession(v *recovery.View, id string, limit int, before, option string) (*Attempts, error) {
+	runs, err := runsBefore(v.State.Runs, before)
+	if err != nil {
+		return nil, err
+	}
+	out := attemptsOf(v, runs, option, func(k *state.Codon) bool { return id != "" && strings.HasPrefix(k.ClaudeSessionID, id) })
+	if slices.ContainsFunc(out.Codons, func(a Attempt) bool { return a.ClaudeSessionID == id }) {
+		out.Codons = slices.DeleteFunc(out.Codons, func(a Attempt) bool { return a.ClaudeSessionID != id })
+	}
+	for _, a := range out.Codons {
+		if first := out.Codons[0].ClaudeSessionID; a.ClaudeSessionID != first {
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("several sessions begin with %q, among them %s and %s", id, first, a.ClaudeSessionID)}
+		}
+	}
+	if len(out.Codons) == 0 {
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no codon has worked in a session %q; `hank show CODON` names those of a codon", id)}
+	}
+	if limit > 0 && len(out.Codons) > limit {
+		out.Codons = out.Codons[:limit]
+	}
+	return out, nil
+}
+
+// attemptsOf are those attempts of runs that are meant, newest first.
+func attemptsOf(v *recovery.View, runs []*state.Run, option string, meant func(*state.Codon) bool) *Attempts {
+	out := &Attempts{Schema: 1, Codons: []Attempt{}}
+	for _, r := range runs {
+		for i := r.Len() - 1; i >= 0; i-- {
+			if k := r.Codon(i); meant(k) {
+				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), ShownCodon(k, option)})
+			}
+		}
+	}
+	return out
 }
 
 func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {

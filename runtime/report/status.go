@@ -233,7 +233,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	s.waits(v, time.Now())
 	s.gates(v, time.Now())
 	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && verdict.Resumable(last, verdict.OfCodon(last, s.Verdict)) {
-		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, last) {
+		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, v.HasCheckpoint, last) {
 			s.Resume = ""
 			s.noSession = &finding.Finding{Severity: finding.Warning, What: recovery.NoSession(last)}
 			s.Findings = append(slices.Clone(s.Findings), *s.noSession)

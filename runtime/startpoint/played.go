@@ -21,7 +21,7 @@ func Played(s *state.State, replays bool) *finding.DecisionError {
 	if next == 0 || next >= len(entries) || !continues(next) {
 		return nil
 	}
-	session, _ := s.PreviousSession(next)
+	session := s.PreviousSession(next).ID
 	if session == "" || !wasPlayed(s, session) {
 		return nil
 	}

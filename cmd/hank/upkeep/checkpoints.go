@@ -27,7 +27,8 @@ SHA of the list to --before. --graph draws the history as a graph.
 export copies all of them to another Git repository: in the directory DIR (created if
 it does not exist) or at REMOTE, any Git URL. Branches are created under --prefix
 (default: hank/ and the beginning of the execution's lineage). Nothing there is deleted
-or force-updated. Safe at any time, including during a run.
+or force-updated. Safe at any time, including during a run. What agents said is not in
+it: with --sessions, the sessions of agents that codons have ended with are.
 
 import copies them back. With -e NEWDIR, it creates a new execution from them: its
 runs, records and costs, and the workspace as it was last.
@@ -45,6 +46,7 @@ checkpointed (--exclude-secrets or --include-secrets decides); 5: a run is in pr
 			&cli.StringFlag{Name: "before", Usage: "show only entries older than `TARGET`"},
 			&cli.BoolFlag{Name: "graph", Usage: "draw the tree of runs"},
 			&cli.StringFlag{Name: "prefix", Usage: "branch prefix `NAME` in the other repository"},
+			&cli.BoolFlag{Name: "sessions", Usage: "export the sessions of agents, too"},
 			&cli.BoolFlag{Name: "keep-tree", Usage: "import into a directory with files: leave them as they are"},
 			&cli.BoolFlag{Name: "restore", Usage: "import into a directory with files: restore the newest checkpoint (the files are saved in another one)"},
 			&cli.BoolFlag{Name: "exclude-secrets", Usage: "import into a directory with files: keep those whose names suggest secrets (.env, id_rsa, ...), and exclude them from every checkpoint"},
@@ -61,6 +63,8 @@ checkpointed (--exclude-secrets or --include-secrets decides); 5: a run is in pr
 				return &exitcode.UsageError{Why: "--keep-tree and --restore are mutually exclusive"}
 			}
 			switch verb := c.Args().First(); {
+			case c.Bool("sessions") && verb != "export":
+				return &exitcode.UsageError{Why: "--sessions goes with export; an import takes the sessions that are there"}
 			case verb == "":
 				return listCheckpoints(c)
 			case verb != "export" && verb != "import":

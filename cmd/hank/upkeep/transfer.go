@@ -61,7 +61,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 }
 
 func remoteOf(c *cli.Context, address string) remote.Remote {
-	return remote.Remote{Address: address, Prefix: strings.Trim(c.String("prefix"), "/")}
+	return remote.Remote{Address: address, Prefix: strings.Trim(c.String("prefix"), "/"), Sessions: c.Bool("sessions")}
 }
 
 // remarkIgnored names the flags of an import that are about a new execution.

@@ -172,3 +172,16 @@ func (Harness) LoginFiles(environ []string) []string {
 
 // Permission implements harness.Harness.
 func (Harness) Permission() string { return "bypassPermissions" }
+
+// SessionFiles implements harness.Remembering: the conversation, and those of the agents
+// that it has started.
+func (Harness) SessionFiles(req harness.Request, session string) (string, []string, error) {
+	env := harness.NewEnviron(environ(req).Finish(req.Env))
+	dir := env["CLAUDE_CONFIG_DIR"]
+	if dir == "" {
+		dir = filepath.Join(env["HOME"], ".claude")
+	}
+	id := harness.Literal(session)
+	names, err := harness.FilesIn(dir, "projects/*/"+id+".jsonl", "projects/*/"+id)
+	return dir, names, err
+}

@@ -67,23 +67,14 @@ func (r *rollout) find() {
 	if r == nil || r.path != "" || r.thread == "" {
 		return
 	}
-	thread := r.thread
-	files, err := filepath.Glob(filepath.Join(escape(r.home), "sessions", "*", "*", "*", "rollout-*-"+escape(thread)+".jsonl"))
-	if err == nil && len(files) > 0 {
-		r.path = files[len(files)-1]
+	if names, err := files(r.home, r.thread); err == nil && len(names) > 0 {
+		r.path = filepath.Join(r.home, names[len(names)-1])
 	}
 }
 
-// escape makes a text match itself in a pattern.
-func escape(text string) string {
-	var out []rune
-	for _, c := range text {
-		if c == '*' || c == '?' || c == '[' || c == '\\' && filepath.Separator == '/' {
-			out = append(out, '\\')
-		}
-		out = append(out, c)
-	}
-	return string(out)
+// files are the names of the files of a thread in the agent's directory.
+func files(dir, thread string) ([]string, error) {
+	return harness.FilesIn(dir, "sessions/*/*/*/rollout-*-"+harness.Literal(thread)+".jsonl")
 }
 
 // SessionTokens implements harness.Metered. The file has them of an attempt that was
@@ -178,4 +169,14 @@ func parseEntry(line []byte) (e entry, counts bool) {
 		return entry{total: p.Info.Total.tokens(), last: p.Info.Last.tokens(), count: true}, true
 	}
 	return e, false
+}
+
+// SessionFiles implements harness.Remembering: the rollout of the thread.
+func (Harness) SessionFiles(req harness.Request, session string) (string, []string, error) {
+	dir := directory(req)
+	if dir == "" {
+		return "", nil, nil
+	}
+	names, err := files(dir, session)
+	return dir, names, err
 }

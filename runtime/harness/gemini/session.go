@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 
 	"hank/runtime/harness"
@@ -23,13 +24,8 @@ type session struct {
 // follow begins to follow the file of a request's session, from its present end on. The
 // messages that are there already are known.
 func follow(req harness.Request) (s *session, known []record) {
-	dir := ""
-	switch {
-	case req.Env["GEMINI_CLI_HOME"] != "":
-		dir = filepath.Join(req.Env["GEMINI_CLI_HOME"], ".gemini")
-	case req.Home != "":
-		dir = ownDirectory(req)
-	default:
+	dir := directory(req)
+	if dir == "" {
 		return nil, nil
 	}
 	s = &session{dir: dir, offsets: map[string]int64{}}
@@ -38,6 +34,37 @@ func follow(req harness.Request) (s *session, known []record) {
 		known = s.read()
 	}
 	return s, known
+}
+
+// directory is the agent's directory for a request; empty if it is not known.
+func directory(req harness.Request) string {
+	switch {
+	case req.Env["GEMINI_CLI_HOME"] != "":
+		return filepath.Join(req.Env["GEMINI_CLI_HOME"], ".gemini")
+	case req.Home != "":
+		return ownDirectory(req)
+	}
+	return ""
+}
+
+// SessionFiles implements harness.Remembering: the conversation, and those of the helpers
+// that the agent has started.
+func (Harness) SessionFiles(req harness.Request, id string) (string, []string, error) {
+	s := session{dir: directory(req), id: id}
+	if s.dir == "" || filepath.Base(id) != id || !s.find() {
+		return s.dir, nil, nil
+	}
+	rel, err := filepath.Rel(s.dir, s.path)
+	if err != nil {
+		return s.dir, nil, err
+	}
+	rel = filepath.ToSlash(rel)
+	helpers, err := harness.FilesIn(filepath.Dir(s.path), harness.Literal(id))
+	names := []string{rel}
+	for _, name := range helpers {
+		names = append(names, path.Dir(rel)+"/"+name)
+	}
+	return s.dir, names, err
 }
 
 // of names the session.
@@ -60,12 +87,12 @@ func (s *session) find() bool {
 		return true
 	}
 	short := s.id[:min(shortID, len(s.id))]
-	files, err := filepath.Glob(filepath.Join(escape(s.dir), "tmp", "*", "chats", "session-*-"+escape(short)+".jsonl"))
+	names, err := harness.FilesIn(s.dir, "tmp/*/chats/session-*-"+harness.Literal(short)+".jsonl")
 	if err != nil {
 		return false
 	}
-	for _, path := range files {
-		if sessionOf(path) == s.id {
+	for _, name := range names {
+		if path := filepath.Join(s.dir, name); sessionOf(path) == s.id {
 			s.path = path
 			return true
 		}
@@ -86,18 +113,6 @@ func sessionOf(path string) string {
 	return r.Session
 }
 
-// escape makes a text match itself in a pattern.
-func escape(text string) string {
-	var out []rune
-	for _, c := range text {
-		if c == '*' || c == '?' || c == '[' || c == '\\' && filepath.Separator == '/' {
-			out = append(out, '\\')
-		}
-		out = append(out, c)
-	}
-	return string(out)
-}
-
 // longestRecord bounds a line that is kept in memory. A longer one is passed over: a
 // message has its count when it is first written, and grows by what tools have answered.
 const longestRecord = 1 << 20
@@ -109,12 +124,13 @@ func (s *session) read() (all []record) {
 		return nil
 	}
 	all = s.readFile(s.path)
-	helpers, err := filepath.Glob(filepath.Join(escape(filepath.Dir(s.path)), escape(s.id), "*.jsonl"))
+	chats := filepath.Dir(s.path)
+	helpers, err := harness.FilesIn(chats, harness.Literal(s.id)+"/*.jsonl")
 	if err != nil {
 		return all
 	}
-	for _, path := range helpers {
-		for _, r := range s.readFile(path) {
+	for _, name := range helpers {
+		for _, r := range s.readFile(filepath.Join(chats, name)) {
 			r.helper = true
 			all = append(all, r)
 		}

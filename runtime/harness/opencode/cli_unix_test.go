@@ -40,10 +40,10 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 	s := compatible.Remembers(t, sc, "SessionStarted Message Message ToolUse ToolResult Message Result", 2)
 	s.MustBeTold("assistant: I will write hello.txt.", "tool: ")
 	turns, requests := s.Server.Turns(), s.Server.Requests()
-	if len(turns) != 4 || len(requests) != len(turns) {
-		t.Errorf("the conversation has %d requests of %d, want 4 of 4", len(turns), len(requests))
+	if len(turns) != 5 || len(requests) != len(turns) {
+		t.Errorf("the conversation has %d requests of %d, want 5 of 5", len(turns), len(requests))
 	}
-	for i, system := range []string{"FIRST-SYSTEM-PROMPT", "FIRST-SYSTEM-PROMPT", "OTHER-SYSTEM-PROMPT", "OTHER-SYSTEM-PROMPT"} {
+	for i, system := range []string{"FIRST-SYSTEM-PROMPT", "FIRST-SYSTEM-PROMPT", "OTHER-SYSTEM-PROMPT", "OTHER-SYSTEM-PROMPT", "OTHER-SYSTEM-PROMPT"} {
 		if i < len(turns) && !strings.Contains(turns[i].System, system) {
 			t.Errorf("request %d has not the system prompt %s", i, system)
 		}

@@ -89,3 +89,12 @@ func beginning(session string, now time.Time) (time.Time, bool) {
 	soon := now.UnixMilli() + time.Hour.Milliseconds() // a clock that was set back
 	return time.UnixMilli(soon - ((soon-low)%round+round)%round), true
 }
+
+// SessionFiles implements harness.Remembering: the database, which has all sessions of the
+// execution. Those that came later are in what was kept with their own codons. The index of
+// its log (-shm) is made anew from the log.
+func (Harness) SessionFiles(req harness.Request, _ string) (string, []string, error) {
+	dir := filepath.Join(req.Home, dataDirectory)
+	names, err := harness.FilesIn(dir, "opencode.db", "opencode.db-wal")
+	return dir, names, err
+}

@@ -97,3 +97,10 @@ func same(a, b string) bool {
 	other, err := os.Stat(b)
 	return err == nil && os.SameFile(one, other)
 }
+
+// SessionFiles implements harness.Remembering.
+func (Harness) SessionFiles(req harness.Request, session string) (string, []string, error) {
+	dir := filepath.Join(req.Home, ".pi", "agent")
+	names, err := harness.FilesIn(dir, "sessions/*_"+harness.Literal(session)+".jsonl")
+	return dir, names, err
+}

@@ -332,9 +332,12 @@ func Kinds(seen []harness.Observation) (kinds string, used int) {
 
 // Remembers plays two steps of a scenario and looks at what verdicts do not show: the
 // first writes hello.txt and nothing else, and is seen live as kinds and used of Kinds say;
-// the second continues the session, and the model is told what happened before.
+// the second continues the session, and the model is told what happened before. Then the
+// files of the session are brought back to the end of the first, and the second is played
+// again: the agent remembers nothing of what came after.
 func (a Agent) Remembers(t *testing.T, sc Scenario, kinds string, used int) *Stage {
 	t.Helper()
+	sc.Script = append(slices.Clone(sc.Script), Done(forgotten))
 	s := a.Stage(t, sc)
 	first := s.Run(sc.Steps[0])
 	if got := Names(t, s.Workspace); !slices.Equal(got, []string{"hello.txt"}) {
@@ -349,25 +352,98 @@ func (a Agent) Remembers(t *testing.T, sc Scenario, kinds string, used int) *Sta
 	if got, n := Kinds(first.Seen); got != kinds || n != used {
 		t.Errorf("the observations are %s and %d of use, want %s and %d", got, n, kinds, used)
 	}
-	if second := s.Run(sc.Steps[1]).Verdict; second.Session != first.Verdict.Session {
+	kept := s.keep(first.Verdict.Session)
+	second := s.Run(sc.Steps[1]).Verdict
+	if second.Session != first.Verdict.Session {
 		t.Errorf("the second turn ran in session %s, want %s", second.Session, first.Verdict.Session)
 	}
-	s.MustBeTold("Do "+sc.Steps[0].Name+".", "assistant: "+first.Verdict.Text, "Do "+sc.Steps[1].Name+".")
+	told := []string{"Do " + sc.Steps[0].Name + ".", "assistant: " + first.Verdict.Text, "Do " + sc.Steps[1].Name + "."}
+	s.MustBeTold(told...)
+
+	s.bringBack(first.Verdict.Session, kept)
+	again := s.Run(sc.Steps[1]).Verdict
+	if !again.Success || again.Session != first.Verdict.Session || again.Text != forgotten {
+		t.Errorf("brought back to the end of the first turn, the session ended as %+v", again)
+	}
+	if !reflect.DeepEqual(again.Usage.Tokens, One) {
+		t.Errorf("brought back, the turn has used %+v, want %+v", again.Usage.Tokens, One)
+	}
+	s.MustBeTold(told...)
+	if text := s.told(); strings.Contains(text, "assistant: "+second.Text) || strings.Count(text, told[2]) != 1 {
+		t.Errorf("the agent remembers what came after:\n%s", text)
+	}
 	return s
+}
+
+// forgotten is what the model says when a session was brought back, and where a scenario has
+// a third answer, too.
+const forgotten = "Third answer."
+
+// keep reads the files of a session.
+func (s *Stage) keep(session string) map[string][]byte {
+	s.T.Helper()
+	kept := map[string][]byte{}
+	root, names := s.sessionFiles(session)
+	if len(names) == 0 {
+		s.T.Fatalf("session %s is in no file", session)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		kept[name] = text
+	}
+	return kept
+}
+
+// bringBack makes the files of a session what they were, and no other ones.
+func (s *Stage) bringBack(session string, kept map[string][]byte) {
+	s.T.Helper()
+	root, names := s.sessionFiles(session)
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(root, name)); err != nil {
+			s.T.Fatal(err)
+		}
+	}
+	for name, text := range kept {
+		if err := os.WriteFile(filepath.Join(root, name), text, 0o600); err != nil {
+			s.T.Fatal(err)
+		}
+	}
+}
+
+func (s *Stage) sessionFiles(session string) (root string, names []string) {
+	s.T.Helper()
+	h, is := s.agent.Harness.(harness.Remembering)
+	if !is {
+		s.T.Fatalf("%s does not say where its sessions are", s.agent.Harness.Name())
+	}
+	root, names, err := h.SessionFiles(harness.Request{Home: s.Home, Workspace: s.Workspace, Temp: s.Temp, Environ: s.Environ, Agent: s.check}, session)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return root, names
 }
 
 // MustBeTold fails the test unless the model was told each part in the last turn of the
 // conversation.
 func (s *Stage) MustBeTold(parts ...string) {
 	s.T.Helper()
+	text := s.told()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			s.T.Errorf("the model was not told %q in the last turn, but:\n%s", part, text)
+		}
+	}
+}
+
+// told is what the model was told in the last turn of the conversation.
+func (s *Stage) told() string {
 	turns := s.Server.Turns()
 	var told strings.Builder
 	for _, m := range turns[len(turns)-1].Messages {
 		told.WriteString(m.Role + ": " + m.Text + "\n")
 	}
-	for _, part := range parts {
-		if !strings.Contains(told.String(), part) {
-			s.T.Errorf("the model was not told %q in the last turn, but:\n%s", part, told.String())
-		}
-	}
+	return told.String()
 }
