@@ -3,9 +3,11 @@
 package session_test
 
 import (
+	"context"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/harness"
+	"hank/runtime/internal/testkit"
 	"hank/runtime/session"
 	"hank/state"
 )
@@ -32,8 +35,9 @@ func newRoom(t *testing.T, o execution.Options) *room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = x.Close() })
-	return &room{t, x, filepath.Join(t.TempDir(), "home")}
+	r := &room{t, x, filepath.Join(t.TempDir(), "home")}
+	t.Cleanup(func() { _ = r.x.Close() })
+	return r
 }
 
 // has makes the files of the session those of a map, by name.
@@ -230,4 +234,58 @@ func noise(n int) []byte {
 		b[i] = byte(r.Uint64())
 	}
 	return b
+}
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+func init() {
+	testkit.Parts["bring back"] = func(args []string) error {
+		x, err := recovery.Open(context.Background(), args[0], execution.Options{})
+		if err != nil {
+			return err
+		}
+		defer x.Close()
+		names, err := harness.FilesIn(args[1], "s*")
+		if err != nil {
+			return err
+		}
+		_, err = session.BringBack(context.Background(), x, "run-1", "before", session.Files{Root: args[1], Names: names}, state.SHA(args[2]))
+		return err
+	}
+}
+
+// Killed between any two of its steps, it has replaced nothing that is not kept, and the
+// next call finishes it.
+func TestBringingASessionBackSurvivesAKillAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"pack.written", "pack.indexed", "apart.packed", "ref.locked", "ref.written", "ref.renamed"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			r := newRoom(t, execution.Options{})
+			r.has(early)
+			first, root := r.keep(), r.x.Layout.Root
+			if err := r.x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			r.has(late)
+			cmd := exec.Command(os.Args[0], "__part", "bring back", root, r.root, string(first))
+			cmd.Env = append(os.Environ(), "HANK_FAILPOINT="+point)
+			if out, err := cmd.CombinedOutput(); err == nil {
+				t.Fatalf("it was not killed: %s", out)
+			}
+			if got := r.texts(); !maps.Equal(got, late) {
+				t.Errorf("killed before anything was to be replaced, the session is %q", got)
+			}
+			x, err := recovery.Open(context.Background(), root, execution.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.x = x
+			r.mustBring(first, early, true)
+			r.mustBring(state.SHA(r.tip()), late, true)
+			if out, err := exec.Command("git", "--git-dir", x.Layout.Store(), "fsck", "--strict", "--full", "--no-progress").CombinedOutput(); err != nil {
+				t.Errorf("git fsck: %v, %s", err, out)
+			}
+		})
+	}
 }
