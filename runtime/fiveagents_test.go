@@ -1,0 +1,266 @@
+//go:build unix
+
+package runtime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"hank/internal/modelserver"
+	"hank/internal/short"
+	"hank/recovery"
+	"hank/state"
+)
+
+// fiveModels are the models of the five codons, each of another agent.
+var fiveModels = []string{"anthropic/claude-sonnet-4-5", "openai/gpt-5.5", "google/gemini-2.5-pro", "opencode/anthropic/claude-sonnet-4-5", "pi/anthropic/claude-sonnet-4-5"}
+
+// relay is a hank of five codons, each with another of the real agents, that pass a file
+// along, and the stand-in for their providers.
+type relay struct {
+	t         *testing.T
+	dir       string
+	execution string
+	binary    string
+	environ   []string
+	server    *modelserver.Server
+
+	mu     sync.Mutex
+	holds  int                    // the codon whose command does not end; 0: none
+	served map[int][]state.Tokens // for each codon, since it was killed
+}
+
+var stepAsked = regexp.MustCompile(`Do step (\d)\.`)
+
+// newRelay needs the agents that scripts/install-agents installs.
+func newRelay(t *testing.T) *relay {
+	t.Helper()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{t: t, dir: t.TempDir(), binary: program, served: map[int][]state.Tokens{}}
+	r.execution = filepath.Join(r.dir, "execution")
+	r.server = modelserver.NewFunc(t, r.answer)
+	home := t.TempDir()
+	r.environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + t.TempDir(), "HANK_STATE_DIR=" + filepath.Join(r.dir, "registry"), "AT=" + r.dir}
+	r.environ = slices.Concat(r.environ, r.server.Environ(), r.server.OpenAIEnviron(), r.server.GeminiEnviron())
+	for _, agent := range []string{"claude", "codex", "gemini", "opencode", "pi"} {
+		cli, err := filepath.Abs("../.agents/" + agent + "/node_modules/.bin/" + agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(cli); err != nil {
+			t.Fatalf("%v; run scripts/install-agents", err)
+		}
+		name := strings.ToUpper(agent)
+		r.environ = append(r.environ, name+"_PATH_TO_"+name+"_EXECUTABLE="+cli)
+	}
+	var codons []string
+	for i, model := range fiveModels {
+		codons = append(codons, fmt.Sprintf(`{"id": "step-%d", "name": "Step %[1]d", "model": %q, "continuationMode": "fresh", "promptText": "Do step %[1]d."}`, i+1, model))
+	}
+	put(t, r.dir, "hank.json", `{"hank": [`+strings.Join(codons, ",\n")+`]}`)
+	return r
+}
+
+// answer is the model: it has the agent run one command, and then says that it is done.
+func (r *relay) answer(req modelserver.Request) modelserver.Turn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	step, done := 0, false
+	for _, m := range req.Messages {
+		if found := stepAsked.FindStringSubmatch(m.Text); found != nil {
+			step, _ = strconv.Atoi(found[1])
+		}
+		done = done || strings.Contains(m.Text, "wrote the line of the step")
+	}
+	used := modelserver.Usage{Input: int64(1000 + 100*step), Output: 50}
+	count := state.Tokens{Input: used.Input, Output: used.Output}
+	if len(req.Tools) == 0 || step == 0 {
+		return modelserver.Turn{Text: "ok", Usage: used}
+	}
+	r.served[step] = append(r.served[step], count)
+	if done {
+		return modelserver.Turn{Text: fmt.Sprintf("Step %d is done.", step), Usage: used}
+	}
+	command := fmt.Sprintf(`test %d = 1 || grep -q "line %d" relay.txt && echo "line %d" >>relay.txt && echo "wrote the line of the step"`, step, step-1, step)
+	if r.holds == step {
+		command = fmt.Sprintf(`echo half >half-%d; (trap "" TERM; sh -c 'echo $$ >%s/at-%d.new; exec sleep 600') & sleep 0.1; mv %[2]s/at-%[1]d.new %[2]s/at-%[1]d; wait`, step, r.dir, step)
+	}
+	return modelserver.Turn{Text: "I will do it.", Tools: []modelserver.Tool{shellTool(req, command)}, Usage: used}
+}
+
+// shellTool is the call by which an agent runs a command.
+func shellTool(req modelserver.Request, command string) modelserver.Tool {
+	has := func(name string) bool { return slices.Contains(req.Tools, name) }
+	switch {
+	case has("Bash"):
+		return modelserver.Tool{Name: "Bash", Input: map[string]string{"command": command, "description": "Do the step"}}
+	case has("exec_command"):
+		return modelserver.Tool{Name: "exec_command", Input: map[string]any{"cmd": command, "yield_time_ms": 30_000}}
+	case has("run_shell_command"):
+		return modelserver.Tool{Name: "run_shell_command", Input: map[string]any{"command": command}}
+	case has("todowrite"):
+		return modelserver.Tool{Name: "bash", Input: map[string]string{"command": command, "description": "Do the step"}}
+	}
+	return modelserver.Tool{Name: "bash", Input: map[string]any{"command": command}}
+}
+
+// start starts the program on the execution.
+func (r *relay) start(args ...string) (*exec.Cmd, *bytes.Buffer) {
+	r.t.Helper()
+	cmd, out := exec.Command(r.binary, append(args, "-e", r.execution)...), &bytes.Buffer{}
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = r.dir, r.environ, out, out, time.Minute
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, out
+}
+
+// do runs a command to its end, which must be good.
+func (r *relay) do(args ...string) string {
+	r.t.Helper()
+	cmd, out := r.start(args...)
+	if err := cmd.Wait(); err != nil {
+		r.t.Fatalf("hank %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out.String()
+}
+
+// killIn runs until the command of a codon is at work, and kills the runtime, and with it
+// its keepers. It returns the process that the command has left, and what was served for
+// the codon.
+func (r *relay) killIn(step int) (orphan int, served state.Tokens) {
+	r.t.Helper()
+	r.hold(step)
+	cmd, out := r.start("run", "hank.json", "--allow-bypass")
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for orphan == 0 {
+		select {
+		case err := <-ended:
+			r.t.Fatalf("it ended before step %d was at work: %v\n%s", step, err, out)
+		case <-time.After(20 * time.Millisecond):
+		}
+		text, _ := os.ReadFile(filepath.Join(r.dir, fmt.Sprintf("at-%d", step)))
+		orphan, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		r.t.Fatal(err)
+	}
+	<-ended
+	return orphan, r.hold(0)
+}
+
+// hold has the command of a codon not end, 0: none, and returns what was served for the
+// one before, which begins anew.
+func (r *relay) hold(step int) state.Tokens {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	served := total(r.served[r.holds])
+	r.served[r.holds] = nil
+	r.holds = step
+	return served
+}
+
+func total(all []state.Tokens) (sum state.Tokens) {
+	for _, one := range all {
+		sum = sum.Add(one)
+	}
+	return sum
+}
+
+func (r *relay) view() *recovery.View {
+	r.t.Helper()
+	v, err := recovery.Read(r.execution)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return v
+}
+
+// attempts are the records of a codon, the oldest first.
+func attempts(s *state.State, id string) (all []*state.Codon) {
+	for i := range s.Runs {
+		for _, c := range s.Runs[len(s.Runs)-1-i].Codons() {
+			if string(c.CodonID) == id {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon: each checkpoint has what its agent
+// wrote and nothing of what was killed, nothing outlives its codon, and the money is what
+// the provider has served.
+func TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon(t *testing.T) {
+	t.Parallel()
+	short.Skip(t)
+	r := newRelay(t)
+	orphans, killed := map[int]int{}, map[int]state.Tokens{}
+	for step := 1; step <= len(fiveModels); step++ {
+		orphans[step], killed[step] = r.killIn(step)
+		if before := orphans[step-1]; before != 0 && syscall.Kill(before, 0) == nil {
+			t.Errorf("what the agent of step %d has started is still there when that of step %d works", step-1, step)
+		}
+	}
+	said := r.do("run")
+	if err := syscall.Kill(orphans[len(fiveModels)], 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("what the agent of the last step has started is still there: %v", err)
+	}
+	v := r.view()
+	want, cost := "", state.USD(0)
+	git := func(args ...string) string {
+		out, err := exec.Command("git", append([]string{"--git-dir", v.Layout.Store()}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v, %s", args, err, out)
+		}
+		return string(out)
+	}
+	for i, model := range fiveModels {
+		step := i + 1
+		want += fmt.Sprintf("line %d\n", step)
+		all := attempts(v.State, fmt.Sprintf("step-%d", step))
+		if len(all) != 2 || all[0].Interrupted != state.InterruptedByCrash || all[1].Status != state.Completed {
+			t.Fatalf("the attempts at step %d are %+v\n%s", step, all, said)
+		}
+		lost, c := all[0], all[1]
+		cost += lost.Cost() + c.Cost()
+		if got := git("show", string(c.CompletionCheckpoint)+":relay.txt"); got != want {
+			t.Errorf("the checkpoint of %s has %q", model, got)
+		}
+		if names := git("ls-tree", "-r", "--name-only", string(c.CompletionCheckpoint)); names != "relay.txt\n" {
+			t.Errorf("the checkpoint of %s has %q", model, names)
+		}
+		if names := git("ls-tree", "-r", "--name-only", string(lost.ErrorCheckpoint)); !strings.Contains(names, fmt.Sprintf("half-%d", step)) {
+			t.Errorf("the work of %s that was killed is %q", model, names)
+		}
+		served := total(r.served[step])
+		if used := c.TokenCount(); used.Input != served.Input || used.Output != served.Output || c.Cost() == 0 {
+			t.Errorf("%s has used %+v for %s, and %+v was served", model, used, c.Cost(), served)
+		}
+		// Only the request that was open may be in no figure.
+		if used := lost.TokenCount(); used.Input != killed[step].Input && used.Input != 0 {
+			t.Errorf("the killed attempt of %s has used %+v, and %+v was served", model, used, killed[step])
+		}
+	}
+	if bill := v.State.Bill(); bill.Cost != cost {
+		t.Errorf("the costs are %s in all, and %s of the attempts", bill.Cost, cost)
+	}
+	t.Logf("%s", r.do("cost"))
+}
