@@ -127,7 +127,9 @@ var ruleExamples = map[string]ruleExample{
 	"unknown-model":   {wrong: `"model": "sonett"`, right: `"model": "sonnet"`},
 	"ambiguous-model": elsewhere("A name that several models fit equally.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
 	"unlisted-model":  elsewhere("`pi/lab/small`: the list of models has no such model.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
-	"no-harness":      elsewhere("A model whose agent hank cannot drive yet.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"no-harness":      elsewhere("`codex/xai/grok-4.3`: Codex has no models of this provider.", "plan.TestEachMistakeIsReportedOnceAtItsPlace"),
+	"exec-program":    {wrong: `"model": "exec/mine", "promptText": "Write."`, right: `"model": "exec/mine", "exec": ["my-agent"], "promptText": "Write."`},
+	"exec-unused":     {wrong: `"model": "sonnet", "exec": ["my-agent"], "promptText": "Write."`, right: `"model": "exec/mine", "exec": ["my-agent"], "promptText": "Write."`},
 	"shell-override":  {wrong: `{"overrides": {"model": "shell"}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"model": "haiku"}, "hank": [{"id": "a", …}]}`},
 
 	"script-syntax":    elsewhere("`if true` without `fi` as the script of a codon.", "cmd/hank.TestScripts"),

@@ -203,6 +203,7 @@ type Codon struct {
 	Expect  *steps.Expectation `json:"expect,omitzero"`
 	Timeout float64            `json:"timeout,omitzero"` // seconds
 	Gate    *Gate              `json:"gate,omitzero"`
+	Exec    []string           `json:"exec,omitzero"` // the program of a model exec/…, with its arguments
 
 	OnUsageLimit      steps.OnLimit `json:"onUsageLimit,omitzero"`
 	MaxUsageLimitWait float64       `json:"maxUsageLimitWait,omitzero"` // seconds

@@ -71,7 +71,7 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 
 // aboutModel says what is worth knowing of a model that a codon can have.
 func (h *Hank) aboutModel(out *diagnostic.Reporter, ref model.Ref, at string) {
-	if ref.Unlisted() {
+	if ref.Unlisted() && !(ref.Kind().NamesProgram && ref.ProviderID == ref.Kind().Name) { // what such a program has for a model is its own affair
 		h.report(out, at, "unlisted-model", `if its price is known, name it under "prices" of hankweave.json`,
 			"%s is not in the list of models (hank models): only the agent knows whether it exists, and its price is unknown", ref)
 	}

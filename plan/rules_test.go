@@ -243,10 +243,13 @@ var brokenHanks = []broken{
 	// models
 	{name: "a model that is not", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "sonett", 1)), want: "unknown-model", at: `"sonett"`, hint: "claude-sonnet"},
 	{name: "a model that is several", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gemini", 1)), want: "ambiguous-model", at: `"gemini"`, hint: "google/gemini"},
-	{name: "a model without harness", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "grok-4.3", 1)), want: "no-harness", at: `"grok-4.3"`},
+	{name: "a model without harness", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "codex/xai/grok-4.3", 1)), want: "no-harness", at: `"codex/xai/grok-4.3"`},
 	{name: "a model that only its agent knows", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "claude/next", 1)), want: "unlisted-model", at: `"claude/next"`, hint: "prices"},
 	{name: "a model that only an agent could know, of nobody", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "pi/next", 1)), want: "unknown-model", at: `"pi/next"`, hint: "pi/PROVIDER/MODEL"},
-	{name: "a model of another agent", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "groq/llama-3.3-70b-versatile", 1)), want: "no-harness", at: `"groq/llama-3.3-70b-versatile"`},
+	{name: "a model of another agent", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "gemini/groq/llama-3.3-70b-versatile", 1)), want: "no-harness", at: `"gemini/groq/llama-3.3-70b-versatile"`},
+	{name: "no program for exec", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), "sonnet", "exec/mine", 1)), want: "exec-program", at: `"exec/mine"`, hint: `"exec": ["PROGRAM"]`},
+	{name: "a program by a relative path", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), `"sonnet"`, `"exec/mine", "exec": ["./mine"]`, 1)), want: "exec-program", at: `"./mine"`, hint: "whole path"},
+	{name: "a program for another agent", hank: hankOf(strings.Replace(agentCodon("a", "fresh"), `"sonnet"`, `"sonnet", "exec": ["mine"]`, 1)), want: "exec-unused", at: `["mine"]`, hint: "remove exec"},
 	{name: "scripts for all", hank: `{"overrides": {"model": "shell"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "shell-override", at: `"shell"`},
 	{name: "an unknown override", hank: `{"overrides": {"model": "x"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "unknown-model", at: `"x"}, "`},
 }

@@ -169,8 +169,23 @@ func (h *Hank) codonRules(p place, out *diagnostic.Reporter) {
 			h.report(out, p.pointer+"/env/"+jsonshape.Escape(key), "bad-value", "", "%q cannot be an environment variable", key)
 		}
 	}
+	if kind := c.Model.Kind(); kind.NamesProgram != (len(c.Exec) > 0) || kind.NamesProgram && c.Exec[0] != path.Base(c.Exec[0]) && !path.IsAbs(c.Exec[0]) {
+		h.execRule(p, out)
+	}
 	if c.Model.Kind().RunsScript {
 		h.dangerous(out, p.pointer+"/promptText", c.PromptText)
+	}
+}
+
+// execRule reports a program that a codon does not name, cannot name, or has no use for.
+func (h *Hank) execRule(p place, out *diagnostic.Reporter) {
+	switch c := p.codon; {
+	case len(c.Exec) == 0:
+		h.report(out, p.pointer+"/model", "exec-program", `add "exec": ["PROGRAM"]`, "%q has the model %s, and names no program for it", c.ID, c.Model)
+	case c.Model.Kind().NamesProgram:
+		h.report(out, p.pointer+"/exec/0", "exec-program", "name one on the PATH, or its whole path", "%q is neither the name of a program nor an absolute path", c.Exec[0])
+	case c.Model.Resolved():
+		h.report(out, p.pointer+"/exec", "exec-unused", `name a model "exec/…", or remove exec`, "the model %s has an agent of its own: the program %q is not started", c.Model, c.Exec[0])
 	}
 }
 

@@ -138,8 +138,8 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		spec.Idle, spec.Harness = true, noop.Harness{Full: fills(d.program, entry)}
 		return spec
 	}
-	name, _ := entry.Codon.Model.Harness() // preflight has looked at it
-	spec.Harness, spec.Agent = agents.Harnesses[name], d.agents[name]
+	h, name, _ := agents.Of(entry.Codon) // preflight has looked at it
+	spec.Harness, spec.Agent = h, d.agents[name]
 	if spec.Confined {
 		spec.Writable = spec.Harness.LoginFiles(agents.WithEnv(spec.Environ, entry.Codon.Env))
 	}

@@ -168,9 +168,9 @@ func (d *driver) until(ctx context.Context, index int, held *state.Run, final *s
 // untilSpec is what a command of a loop needs to know, as the last codon of the iteration
 // would.
 func (d *driver) untilSpec(e plan.Entry, id string, number int) codon.Spec {
-	name, _ := e.Codon.Model.Harness()
+	h, _, _ := agents.Of(e.Codon)
 	return codon.Spec{
-		Run: d.run, ID: id, Entry: e, Number: number, LastOutcome: lastOutcome(d.settled), Harness: agents.Harnesses[name],
+		Run: d.run, ID: id, Entry: e, Number: number, LastOutcome: lastOutcome(d.settled), Harness: h,
 		Program: d.program, Settings: d.settings, Limits: d.limits(e), Layout: d.x.Layout, Output: d.x.Meta().Output,
 		HasData: d.x.Meta().ReadOnlySourceDataPath != "", Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil,
 	}

@@ -145,7 +145,9 @@ var rules = map[string]Rule{
 	"unknown-model":   {Severity: Error, Says: "unknown model"},
 	"ambiguous-model": {Severity: Error, Says: "several models match the name"},
 	"unlisted-model":  {Severity: Warning, Says: "a model after the name of an agent is not in the list of models: its price is unknown"},
-	"no-harness":      {Severity: Warning, Machine: true, Says: "hank cannot drive the agent of this model yet: a run refuses it with exit code 9"},
+	"no-harness":      {Severity: Warning, Machine: true, Says: "no agent that hank drives has this model: a run refuses it with exit code 9"},
+	"exec-program":    {Severity: Error, Says: "a codon with a model exec/… names no program, or one by a relative path"},
+	"exec-unused":     {Severity: Warning, Says: "a codon names a program for exec, and its model is of another agent"},
 	"shell-override":  {Severity: Error, Says: "the model of all codons is overridden by shell: prompts for an agent would run as scripts"},
 
 	// what sh is given

@@ -37,6 +37,10 @@ type Harness struct {
 	RunsScript bool
 	// HasSessions is set if its agent has sessions, which a later codon can continue.
 	HasSessions bool
+	// NamesProgram is set if the codon names the program that is its agent, in the field exec.
+	NamesProgram bool
+	// TakesRest is set if it takes the models of the providers that no other has of its own.
+	TakesRest bool
 	// UsesModel is set if its agent works with the model of a provider. A model has a price,
 	// its answers are waited for, and the provider can refuse.
 	UsesModel bool
@@ -47,7 +51,8 @@ var table = []Harness{
 	{Name: "codex", Provider: "openai", Driven: true, Choice: "an openai model", HasSessions: true, UsesModel: true},
 	{Name: "gemini", Provider: "google", Driven: true, Choice: "a google model", HasSessions: true, UsesModel: true},
 	{Name: "opencode", OwnOffer: true, Driven: true, Choice: `"opencode/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
-	{Name: "pi", Driven: true, Choice: `"pi/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
+	{Name: "pi", TakesRest: true, Driven: true, Choice: `"pi/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
+	{Name: "exec", OwnOffer: true, NamesProgram: true, Driven: true, Choice: `"exec/MODEL" with a program of yours`, HasSessions: true, UsesModel: true},
 	{Name: "shell", Driven: true, Choice: `"shell"`, RunsScript: true},
 }
 
@@ -77,6 +82,12 @@ func Usual(provider string) (h Harness, ok bool) {
 		own := h.Provider == provider && provider != "" || h.OwnOffer && h.Name == provider
 		return own && h.Driven && h.UsesModel
 	})
+}
+
+// Rest is the harness for a model of a provider that no harness has of its own.
+func Rest() Harness {
+	h, _ := find(func(h Harness) bool { return h.TakesRest })
+	return h
 }
 
 func find(is func(Harness) bool) (Harness, bool) {

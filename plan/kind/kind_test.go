@@ -30,7 +30,7 @@ func TestTheTableFitsTogether(t *testing.T) {
 
 func TestAHarnessWithoutARowIsAnAgent(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "exec", "claude-2"} {
+	for _, name := range []string{"", "exec-2", "claude-2"} {
 		if h := Of(name); h.Driven || h.RunsScript || !h.HasSessions || !h.UsesModel {
 			t.Errorf("%q: %+v", name, h)
 		}
@@ -47,7 +47,7 @@ func TestWhatHasNoProviderHasNoUsualHarness(t *testing.T) {
 			t.Errorf("%q: %+v", provider, h)
 		}
 	}
-	for provider, want := range map[string]string{"anthropic": "claude", "openai": "codex", "google": "gemini", "opencode": "opencode"} {
+	for provider, want := range map[string]string{"anthropic": "claude", "openai": "codex", "google": "gemini", "opencode": "opencode", "exec": "exec"} {
 		if h, ok := Usual(provider); !ok || h.Name != want {
 			t.Errorf("%s: %+v", provider, h)
 		}

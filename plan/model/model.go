@@ -81,6 +81,9 @@ func (r Ref) Kind() kind.Harness {
 	if usual, ok := kind.Usual(maker(r.ProviderID)); ok && r.HarnessOverride == "" {
 		return usual
 	}
+	if r.Resolved() && r.ProviderID != Shell && r.HarnessOverride == "" { // as in the compatible system
+		return kind.Rest()
+	}
 	return kind.Of("")
 }
 

@@ -206,10 +206,10 @@ func TestHarnessIsChosenByProvider(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
-	ref, _ := Default().Lookup("xai/grok-4.3")
+	ref, _ := Default().Lookup("codex/xai/grok-4.3")
 	var none *NoHarnessError
 	if _, err := ref.Harness(); !errors.As(err, &none) || none.Model.ProviderID != "xai" {
-		t.Errorf("grok-4.3: %v", err)
+		t.Errorf("codex/xai/grok-4.3: %v", err)
 	}
 }
 
@@ -217,8 +217,8 @@ func TestHarnessIsChosenByProvider(t *testing.T) {
 // script, and an agent that hank has takes the models of its provider alone.
 func TestAReferenceHasAKind(t *testing.T) {
 	t.Parallel()
-	none := `no harness for provider %q yet (model %s): use an anthropic model, an openai model, a google model, "opencode/PROVIDER/MODEL", "pi/PROVIDER/MODEL" or "shell"`
-	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model, an openai model, a google model, "opencode/PROVIDER/MODEL", "pi/PROVIDER/MODEL" or "shell"`
+	none := `no harness for provider %q yet (model %s): use an anthropic model, an openai model, a google model, "opencode/PROVIDER/MODEL", "pi/PROVIDER/MODEL", "exec/MODEL" with a program of yours or "shell"`
+	other := `hank cannot drive the agent %q yet (model %s): use an anthropic model, an openai model, a google model, "opencode/PROVIDER/MODEL", "pi/PROVIDER/MODEL", "exec/MODEL" with a program of yours or "shell"`
 	for _, c := range []struct {
 		ref     Ref
 		script  bool
@@ -228,7 +228,10 @@ func TestAReferenceHasAKind(t *testing.T) {
 		{Ref{ModelID: "shell"}, true, "shell", ""},
 		{Ref{ProviderID: "shell", ModelID: "shell"}, true, "shell", ""},
 		{Ref{ProviderID: "shell", ModelID: "x"}, false, "", fmt.Sprintf(none, "shell", "shell/x")},
-		{Ref{ProviderID: "lab", ModelID: "shell"}, false, "", fmt.Sprintf(none, "lab", "lab/shell")},
+		{Ref{ProviderID: "lab", ModelID: "shell"}, false, "pi", ""},
+		{Ref{ProviderID: "groq", ModelID: "a"}, false, "pi", ""},
+		{Ref{ProviderID: "exec", ModelID: "a"}, false, "exec", ""},
+		{Ref{ProviderID: "openai", ModelID: "a", HarnessOverride: "exec"}, false, "exec", ""},
 		{Ref{ModelID: "sonnet"}, false, "", fmt.Sprintf(none, "", "sonnet")},
 		{Ref{ProviderID: "anthropic", ModelID: "a"}, false, "claude", ""},
 		{Ref{ProviderID: "anthropic", ModelID: "a", HarnessOverride: "claude"}, false, "claude", ""},
@@ -241,7 +244,7 @@ func TestAReferenceHasAKind(t *testing.T) {
 		{Ref{ProviderID: "openai-codex", ModelID: "a"}, false, "codex", ""},
 		{Ref{ProviderID: "openai-codex", ModelID: "a", HarnessOverride: "claude"}, false, "", fmt.Sprintf(none, "openai-codex", "claude/openai-codex/a")},
 		{Ref{ProviderID: "google", ModelID: "a"}, false, "gemini", ""},
-		{Ref{ProviderID: "google-vertex", ModelID: "a"}, false, "", fmt.Sprintf(none, "google-vertex", "google-vertex/a")},
+		{Ref{ProviderID: "google-vertex", ModelID: "a"}, false, "pi", ""},
 		{Ref{ProviderID: "google", ModelID: "a", HarnessOverride: "opencode"}, false, "opencode", ""},
 		{Ref{ProviderID: "opencode", ModelID: "a"}, false, "opencode", ""},
 	} {

@@ -14,6 +14,7 @@ import (
 	"hank/runtime/harness"
 	"hank/runtime/harness/claude"
 	"hank/runtime/harness/codex"
+	"hank/runtime/harness/exec"
 	"hank/runtime/harness/gemini"
 	"hank/runtime/harness/opencode"
 	"hank/runtime/harness/pi"
@@ -27,9 +28,30 @@ var Harnesses = map[string]harness.Harness{
 	shell.Name:    shell.Harness{},
 	claude.Name:   claude.Harness{},
 	codex.Name:    codex.Harness{},
+	exec.Name:     exec.Harness{},
 	gemini.Name:   gemini.Harness{},
 	opencode.Name: opencode.Harness{},
 	pi.Name:       pi.Harness{},
+}
+
+// Of is the harness that works on a codon, and the name under which its agent is looked for
+// and allowed: that of the harness, and of the program where the codon names one. The error
+// is a *model.NoHarnessError.
+func Of(c *plan.Codon) (h harness.Harness, agent string, err error) {
+	name, err := c.Model.Harness()
+	if err != nil {
+		return nil, "", err
+	}
+	if !c.Model.Kind().NamesProgram || len(c.Exec) == 0 {
+		return Harnesses[name], name, nil
+	}
+	return exec.Harness{Program: c.Exec}, name + " " + c.Exec[0], nil
+}
+
+// permissionOf is the mode in which an agent of a name that Of gives works.
+func permissionOf(agent string) string {
+	name, _, _ := strings.Cut(agent, " ")
+	return Harnesses[name].Permission()
 }
 
 // Foreign reads transcripts that no harness of this hank has written. Hankweave keeps
@@ -64,20 +86,20 @@ func ToRun(s *state.State) []plan.Entry {
 	return rest
 }
 
-// Found are those that were looked for, by the name of their harness.
+// Found are those that were looked for, by the name that Of gives them.
 type Found map[string]harness.Check
 
 // Look looks for the agents of entries, and for what the hank requires, in an
 // environment. What is known of an agent already is not looked for again.
 //
-// fresh are the harnesses that were not known before, in the order of their codons.
+// fresh are the agents that were not known before, in the order of their codons.
 func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, environ []string, say func(line string)) (fresh []string, err error) {
 	if err := requirements(h, environ); err != nil {
 		return nil, err
 	}
 	var problems []string
 	for _, e := range entries {
-		name, err := e.Codon.Model.Harness()
+		h, name, err := Of(e.Codon)
 		if err != nil {
 			return nil, &exitcode.AgentError{Why: fmt.Sprintf("codon %s: %v", e.CodonID, err)}
 		}
@@ -87,7 +109,7 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 		if _, known := a[name]; known {
 			continue
 		}
-		check := Harnesses[name].Check(ctx, environ)
+		check := h.Check(ctx, environ)
 		a[name] = check
 		fresh = append(fresh, name)
 		if check.Problem != "" {

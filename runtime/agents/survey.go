@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"hank/internal/consent"
 	"hank/plan"
+	"hank/plan/kind"
+	"hank/runtime/harness"
 )
 
 // Surveyed is what is known of an agent on this machine.
@@ -27,21 +28,32 @@ type Surveyed struct {
 // Usable reports whether a codon can run with the agent.
 func (s Surveyed) Usable() bool { return s.Problem == "" }
 
-// Survey looks for all agents in an environment. p is the hank that needs some of them; it
-// may be nil.
+// Survey looks for all agents in an environment, and for the programs that a hank names. p is
+// the hank that needs some of them; it may be nil.
 func Survey(ctx context.Context, p *plan.Program, environ []string) (all []Surveyed) {
-	var needed []string
+	look := func(name string, h harness.Harness, needed bool) {
+		c := h.Check(ctx, environ)
+		all = append(all, Surveyed{Agent: name, Needed: needed, Found: c.Found, Path: c.Path, Version: c.Version, LoggedIn: c.LoggedIn,
+			Credentials: c.Credentials, Permission: h.Permission(), Allowed: allowed(name), Problem: c.Problem, Note: c.Note})
+	}
+	needed := map[string]harness.Harness{}
 	if p != nil {
-		needed = harnessesOf(p)
+		EachCodon(p, func(c *plan.Codon) {
+			if h, name, err := Of(c); err == nil {
+				needed[name] = h
+			}
+		})
 	}
 	for name, h := range Harnesses {
-		mode := h.Permission()
-		if mode == "" {
-			continue
+		if h.Permission() != "" && !kind.Of(name).NamesProgram {
+			_, is := needed[name]
+			look(name, h, is)
 		}
-		c := h.Check(ctx, environ)
-		all = append(all, Surveyed{Agent: name, Needed: slices.Contains(needed, name), Found: c.Found, Path: c.Path, Version: c.Version, LoggedIn: c.LoggedIn,
-			Credentials: c.Credentials, Permission: mode, Allowed: consent.Given(name), Problem: c.Problem, Note: c.Note})
+	}
+	for name, h := range needed {
+		if Harnesses[name] == nil {
+			look(name, h, true)
+		}
 	}
 	slices.SortFunc(all, func(a, b Surveyed) int { return strings.Compare(a.Agent, b.Agent) })
 	return all

@@ -26,7 +26,7 @@ const (
 	ClassBudget           = "budget" // a limit of turns or money that the agent itself was given
 	ClassPermissionDenied = "permission_denied"
 	ClassInterrupted      = "interrupted"
-	classProtocol         = "protocol" // the agent exited without a result
+	ClassProtocol         = "protocol" // the agent did not keep to its own protocol, or exited without a result
 	ClassSessionNotFound  = "session_not_found"
 	ClassExit             = "exit"
 	ClassUnknown          = "unknown"
@@ -34,6 +34,9 @@ const (
 
 // Evidence is what is known about a failure.
 type Evidence struct {
+	// Class is the class if the agent names it itself; one that hank does not have counts
+	// for nothing.
+	Class string
 	// Words are error codes of the agent or its provider, such as
 	// rate_limit_error, the most telling first. Empty ones are skipped.
 	Words      []string
@@ -47,7 +50,8 @@ type Evidence struct {
 // Classify decides what kind of failure it was and whether trying again can
 // help. Rule of the result names the evidence that decided.
 //
-//  1. The first code word with a definite meaning decides.
+//  1. A class that the agent names decides, else the first code word with a definite
+//     meaning.
 //  2. Then the HTTP status; one that providers use for several things (400,
 //     422, 429) is first refined by the text.
 //  3. Then the text: phrases, and statuses where a status is expected.
@@ -138,7 +142,7 @@ var kinds = map[string]struct {
 	ClassBudget:           {state.FailUnknown, false},
 	ClassPermissionDenied: {state.FailUnknown, false},
 	ClassInterrupted:      {state.FailUnknown, true},
-	classProtocol:         {state.FailAPI, true},
+	ClassProtocol:         {state.FailAPI, true},
 	ClassSessionNotFound:  {state.FailUnknown, false},
 	ClassExit:             {state.FailUnknown, true},
 	ClassUnknown:          {state.FailAPI, false},
@@ -176,6 +180,9 @@ var vagueWords = map[string]string{
 }
 
 func decide(e Evidence) (class, rule string) {
+	if _, has := kinds[e.Class]; has && e.Class != ClassUnknown {
+		return e.Class, "word:" + e.Class
+	}
 	for _, w := range e.Words {
 		if class := words[w]; class != "" {
 			return class, "word:" + w

@@ -61,7 +61,7 @@ func (e Ending) unfinished() *state.FailureReason {
 		return Fail(ClassInterrupted, fmt.Sprintf("exit:%d", e.ExitCode), true,
 			"the agent ended with exit status %d, as after %s", e.ExitCode, signalExits[e.ExitCode])
 	case e.ExitCode == 0:
-		return Fail(classProtocol, e.Missing, true, "the agent exited without a result (exit status 0, no %s)%s", e.Event, said)
+		return Fail(ClassProtocol, e.Missing, true, "the agent exited without a result (exit status 0, no %s)%s", e.Event, said)
 	}
 	f := e.Judge(e.Said)
 	if f.Class == ClassSessionNotFound {

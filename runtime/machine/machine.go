@@ -47,14 +47,14 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 func lookForAgents(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.Diagnostic) {
 	said := map[string]bool{}
 	p.Hank.EachCodon(func(pointer string, codon *plan.Codon) {
-		name, err := codon.Model.Harness()
+		h, name, err := agents.Of(codon)
 		if err != nil || said[name] { // no-harness says it
 			return
 		}
 		said[name] = true
 		check, known := here.Known[name]
 		if !known {
-			check = agents.Harnesses[name].Check(ctx, here.Environ)
+			check = h.Check(ctx, here.Environ)
 			here.Known[name] = check
 		}
 		if check.Problem != "" {
