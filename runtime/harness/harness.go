@@ -10,9 +10,10 @@
 //     used), and in the end into a Verdict: success, or the reason of the failure.
 //   - Evidence is what an agent said of a failure; Classify makes the reason of it.
 //
-// A package below this one is one harness (claude, codex, gemini, shell, replay), but for transcript,
-// which is the file that keeps what was printed. None of them knows
-// executions or checkpoints.
+// A package below this one is one harness (claude, codex, gemini, opencode, pi, exec, shell, replay,
+// noop), but for transcript, which is the file that keeps what was printed, and conformance,
+// which are the tests that each harness must pass. None of them knows executions or
+// checkpoints.
 package harness
 
 import (

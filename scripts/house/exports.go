@@ -44,7 +44,8 @@ func (e exported) String() string {
 //   - constants of such a type, because an enumeration is complete, and types of errors,
 //   - methods that make a type implement an interface of any package that is imported, or
 //     that have the name of one which is called through an interface,
-//   - packages of tests, which are those in a directory named internal.
+//   - packages of tests, which are those in a directory named internal, and those that
+//     import testing: users have them.
 func (h *house) needless(root string) ([]exported, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -72,7 +73,7 @@ func (h *house) needless(root string) ([]exported, error) {
 	}
 	var list []exported
 	for _, p := range h.pkgs {
-		if !isAudited(p.name) {
+		if !isAudited(p.name) || isOfTests(p.types) {
 			continue
 		}
 		mentioned := map[types.Object]bool{}
@@ -111,6 +112,11 @@ func (h *house) needless(root string) ([]exported, error) {
 	}
 	slices.SortFunc(list, func(a, b exported) int { return cmp.Or(strings.Compare(a.pkg, b.pkg), strings.Compare(a.name, b.name)) })
 	return list, nil
+}
+
+// isOfTests reports whether a package is one for tests.
+func isOfTests(p *types.Package) bool {
+	return slices.ContainsFunc(p.Imports(), func(i *types.Package) bool { return i.Path() == "testing" })
 }
 
 // isMember reports whether an object is a constant of a type that others use.

@@ -232,7 +232,7 @@ func (r *reader) broken() *state.FailureReason {
 	case r.failed != nil:
 		return r.failed
 	case r.changed != "":
-		return harness.Fail(harness.ClassProtocol, "session:changed", false, "the program began in session %s and went on in %s; a turn has one session", r.session, r.changed)
+		return harness.Fail(harness.ClassProtocol, "session:changed", false, "the program began in session %s and named %s later; a turn has one session", r.session, r.changed)
 	case r.results > 1:
 		return harness.Fail(harness.ClassProtocol, "result:twice", true, "the program printed %d results; a turn has one", r.results)
 	case r.after != "":
