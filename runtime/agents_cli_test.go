@@ -23,9 +23,8 @@ import (
 // realAgent is an agent whose pinned command line (scripts/install-agents) works through a
 // hank, against a stand-in for its provider.
 type realAgent struct {
-	name, model, variable string
-	environ               func(*modelserver.Server) []string
-	run                   func(command string) modelserver.Tool
+	name, model string
+	environ     func(*modelserver.Server) []string
 	// limit is how its provider refuses until a limit ends, in a second.
 	limit modelserver.Error
 	// before is a script that makes its own tries few, in the workspace.
@@ -36,28 +35,16 @@ func anthropicLimit() modelserver.Error {
 	return modelserver.Error{Status: 429, RetryAfter: "1", Message: "You've hit your session limit · resets in 1 second"}
 }
 
-func shellTool(name, argument string) func(string) modelserver.Tool {
-	return func(command string) modelserver.Tool {
-		return modelserver.Tool{Name: name, Input: map[string]any{argument: command, "description": "runs it"}}
-	}
-}
-
 var realAgents = []realAgent{
-	{name: "claude", model: "sonnet", variable: "CLAUDE_PATH_TO_CLAUDE_EXECUTABLE", limit: anthropicLimit(), run: shellTool("Bash", "command"),
+	{name: "claude", model: "sonnet", limit: anthropicLimit(),
 		environ: func(s *modelserver.Server) []string { return append(s.Environ(), "CLAUDE_CODE_MAX_RETRIES=1") }},
-	{name: "codex", model: "gpt-5.5", variable: "CODEX_PATH_TO_CODEX_EXECUTABLE", environ: (*modelserver.Server).OpenAIEnviron,
-		limit: modelserver.Error{Status: 429, Type: "usage_limit_reached", RetryAfter: "1", Message: "You've hit your usage limit. Try again in 1 second."},
-		run: func(command string) modelserver.Tool {
-			return modelserver.Tool{Name: "exec_command", Input: map[string]any{"cmd": command}}
-		}},
-	{name: "gemini", model: "gemini-2.5-pro", variable: "GEMINI_PATH_TO_GEMINI_EXECUTABLE", environ: (*modelserver.Server).GeminiEnviron, run: shellTool("run_shell_command", "command"),
+	{name: "codex", model: "gpt-5.5", environ: (*modelserver.Server).OpenAIEnviron,
+		limit: modelserver.Error{Status: 429, Type: "usage_limit_reached", RetryAfter: "1", Message: "You've hit your usage limit. Try again in 1 second."}},
+	{name: "gemini", model: "gemini-2.5-pro", environ: (*modelserver.Server).GeminiEnviron,
 		limit:  modelserver.Error{Status: 429, Type: "RESOURCE_EXHAUSTED", RetryAfter: "1", Message: "Resource has been exhausted (e.g. check quota). Please retry in 1s."},
 		before: `mkdir -p .gemini && echo '{"general": {"maxAttempts": 1}}' >.gemini/settings.json`},
-	{name: "opencode", model: "opencode/anthropic/claude-sonnet-4-5", variable: "OPENCODE_PATH_TO_OPENCODE_EXECUTABLE", environ: (*modelserver.Server).Environ, limit: anthropicLimit(), run: shellTool("bash", "command")},
-	{name: "pi", model: "pi/anthropic/claude-sonnet-4-5", variable: "PI_PATH_TO_PI_EXECUTABLE", environ: (*modelserver.Server).Environ, limit: anthropicLimit(),
-		run: func(command string) modelserver.Tool {
-			return modelserver.Tool{Name: "bash", Input: map[string]any{"command": command}}
-		}},
+	{name: "opencode", model: "opencode/anthropic/claude-sonnet-4-5", environ: (*modelserver.Server).Environ, limit: anthropicLimit()},
+	{name: "pi", model: "pi/anthropic/claude-sonnet-4-5", environ: (*modelserver.Server).Environ, limit: anthropicLimit()},
 }
 
 // eachAgent runs a test for each agent that is installed. Those that are not named as quick
@@ -100,16 +87,18 @@ func (a realAgent) hank() string {
 }
 
 func (a realAgent) variables(t *testing.T, server *modelserver.Server) []string {
-	return append(a.environ(server), a.variable+"="+a.program(t))
+	return append(a.environ(server), strings.ToUpper(a.name+"_path_to_"+a.name+"_executable=")+a.program(t))
 }
 
-func (a realAgent) runs(command string) modelserver.Turn {
-	return modelserver.Turn{Text: "I will run it.", Tools: []modelserver.Tool{a.run(command)}}
+// act is a turn of the model: it has the agent run a command, if there is one.
+type act struct {
+	command, text string
+	breaks        modelserver.Break
 }
 
 // playing answers the conversation with turns in order; refused is an answer that comes
 // before any of them, or empty.
-func playing(t *testing.T, refused func(turn int) modelserver.Error, script ...modelserver.Turn) *modelserver.Server {
+func playing(t *testing.T, refused func(turn int) modelserver.Error, script ...act) *modelserver.Server {
 	var next atomic.Int64
 	return modelserver.NewFunc(t, func(r modelserver.Request) modelserver.Turn {
 		if len(r.Tools) == 0 {
@@ -125,7 +114,11 @@ func playing(t *testing.T, refused func(turn int) modelserver.Error, script ...m
 			t.Errorf("a request after the last of %d turns", len(script))
 			return modelserver.Turn{Error: modelserver.Error{Status: 400}}
 		}
-		return script[n]
+		turn := modelserver.Turn{Text: script[n].text, Break: script[n].breaks}
+		if script[n].command != "" {
+			turn.Tools = []modelserver.Tool{shellTool(r, script[n].command)}
+		}
+		return turn
 	})
 }
 
@@ -138,7 +131,7 @@ func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 		// commands with another one in "$()".
 		leaves := `for n in 1 2; do (setsid sh -c 'trap "" TERM INT HUP QUIT; echo $$ >>pids; while :; do echo x >>beat; sleep 0.02; done' >/dev/null 2>&1 </dev/null &); done;` +
 			` sh -c 'sleep 600 >/dev/null 2>&1 </dev/null & echo $! >>pids'; until [ -s beat ] && sort -u pids | sed -n 3p | grep -q .; do sleep 0.02; done`
-		server := playing(t, nil, a.runs(leaves), modelserver.Turn{Text: "par", Break: modelserver.Stall}, modelserver.Turn{Text: "Continued."}, modelserver.Turn{Text: "More."})
+		server := playing(t, nil, act{command: leaves, text: "I will."}, act{text: "par", breaks: modelserver.Stall}, act{text: "Continued."}, act{text: "More."})
 		dir := t.TempDir()
 		put(t, dir, "hank/hank.json", a.hank())
 		put(t, dir, "registry/consents/"+a.name+".json", "{}")
@@ -187,8 +180,8 @@ func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 // and the session is continued once more.
 func TestARealAgentContinuesAfterARollback(t *testing.T) {
 	eachAgent(t, []string{"claude", "codex"}, func(t *testing.T, a realAgent) {
-		server := playing(t, nil, a.runs("echo first >first"), modelserver.Turn{Text: "Done."}, a.runs("echo second >second"), modelserver.Turn{Text: "Done."},
-			a.runs("echo third >third"), modelserver.Turn{Text: "Done."})
+		server := playing(t, nil, act{command: "echo first >first", text: "I will."}, act{text: "Done."}, act{command: "echo second >second", text: "I will make what is undone."}, act{text: "Done."},
+			act{command: "echo third >third", text: "I will."}, act{text: "Done."})
 		s := stageOf(t, a.hank())
 		s.opts.Environ = append(s.opts.Environ, a.variables(t, server)...)
 		s.must(ModeRun, exitcode.Done)
@@ -201,6 +194,12 @@ func TestARealAgentContinuesAfterARollback(t *testing.T) {
 		again := s.last("more")
 		if work.ClaudeSessionID == "" || more.ClaudeSessionID != work.ClaudeSessionID || again.ClaudeSessionID != work.ClaudeSessionID {
 			t.Errorf("the sessions are %q, %q and %q", work.ClaudeSessionID, more.ClaudeSessionID, again.ClaudeSessionID)
+		}
+		turns := server.Turns()
+		for _, m := range turns[len(turns)-1].Messages {
+			if strings.Contains(m.Text, "I will make what is undone.") {
+				t.Errorf("the agent remembers what was undone: %s", m.Text)
+			}
 		}
 		tree := s.treeIn(again.CompletionCheckpoint)
 		if onDisk(s.workspace(), "second") || tree["second"] != "" || tree["first"] == "" || tree["third"] == "" {
@@ -223,17 +222,15 @@ func TestARealAgentIsContinuedAfterAUsageLimit(t *testing.T) {
 			}
 			return modelserver.Error{}
 		}
-		server := playing(t, limited, a.runs("echo begun >>file"), modelserver.Turn{Text: "Continued."}, modelserver.Turn{Text: "More."})
+		server := playing(t, limited, act{command: "echo begun >>file", text: "I will."}, act{text: "Continued."}, act{text: "More."})
 		s := stageOf(t, a.hank())
 		s.opts.Environ = append(s.opts.Environ, a.variables(t, server)...)
-		began := time.Now()
 		s.must(ModeRun, exitcode.Done, func(o *command) {
 			say := o.Say
 			o.Say = func(line string) {
 				say(line)
 				if strings.Contains(line, "--now") {
 					over.Store(true)
-					t.Logf("the run waits after %s", time.Since(began).Round(time.Second))
 				}
 			}
 		})
@@ -260,6 +257,5 @@ func TestARealAgentIsContinuedAfterAUsageLimit(t *testing.T) {
 		if f := first.FailureReason; f.Class != "usage_limit" && f.Class != "rate_limit" {
 			t.Errorf("it is %s by %s: %s", f.Class, f.Rule, f.Message)
 		}
-		t.Logf("%s %s: %s", first.FailureReason.Class, first.FailureReason.Rule, first.FailureReason.Message)
 	})
 }

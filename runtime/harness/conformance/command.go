@@ -99,6 +99,23 @@ func (s Subject) commands(t *testing.T) {
 			t.Errorf("the command has no session: %+v", c)
 		}
 	})
+	t.Run("what it remembers is in its own directory", func(t *testing.T) {
+		r, is := s.Harness.(harness.Remembering)
+		if !is {
+			t.Skip("it keeps no sessions in files")
+		}
+		req := s.request(t, s.Environ)
+		s.command(t, req)
+		for _, session := range []string{"conformance-session", "..", "../" + filepath.Base(userHome(req)), "*", "/"} {
+			root, names, err := r.SessionFiles(req, session)
+			if err != nil || len(names) > 0 {
+				t.Errorf("session %q, of which nothing is there: %v, %v", session, names, err)
+			}
+			if root != "" && !strings.HasPrefix(root, req.Home) {
+				t.Errorf("session %q is in %s", session, root)
+			}
+		}
+	})
 	t.Run("without a workspace there is no command", func(t *testing.T) {
 		if s.Plays {
 			t.Skip("it works nowhere")

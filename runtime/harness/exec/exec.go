@@ -42,7 +42,10 @@ type Harness struct {
 	Program []string
 }
 
-var _ harness.Harness = Harness{}
+var (
+	_ harness.Harness     = Harness{}
+	_ harness.Remembering = Harness{}
+)
 
 // Name implements harness.Harness.
 func (Harness) Name() string { return Name }
@@ -135,6 +138,13 @@ func environ(req harness.Request) (harness.Environ, error) {
 		env[name] = file
 	}
 	return env, nil
+}
+
+// SessionFiles implements harness.Remembering: what is in Home under the session's id. It is
+// all that hank knows of where a program keeps its sessions.
+func (Harness) SessionFiles(req harness.Request, session string) (root string, names []string, err error) {
+	names, err = harness.FilesIn(req.Home, harness.Literal(session))
+	return req.Home, names, err
 }
 
 // session is the session to continue, or the id that is proposed for a new one: the same

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -246,6 +247,22 @@ func TestAMissingProgramIsSaid(t *testing.T) {
 		c := Harness{Program: []string{name}}.Check(t.Context(), []string{"PATH=" + dir})
 		if c.Found != (want == "") || want == "" && (c.Path != file || c.Problem != "" || !c.LoggedIn) || want != "" && !strings.HasPrefix(c.Problem, want) {
 			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+func TestWhatASessionRemembersIsFoundByItsName(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, name := range []string{"s1/a", "s1/b/c", "s2", "other/s1"} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(home, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(home, name), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for session, want := range map[string][]string{"s1": {"s1/a", "s1/b/c"}, "s2": {"s2"}, "s*": nil, "..": nil, "none": nil, "other/s1": nil} {
+		root, names, err := Harness{}.SessionFiles(harness.Request{Home: home}, session)
+		if err != nil || root != home || !slices.Equal(names, want) {
+			t.Errorf("%s: %v in %s, %v", session, names, root, err)
 		}
 	}
 }
