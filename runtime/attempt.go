@@ -12,6 +12,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/agents"
+	"hank/runtime/breaker"
 	"hank/runtime/codon"
 	"hank/runtime/gate"
 	"hank/runtime/harness/noop"
@@ -140,6 +141,9 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	}
 	h, name, _ := agents.Of(entry.Codon) // preflight has looked at it
 	spec.Harness, spec.Agent = h, d.agents[name]
+	past := d.past || d.request.Now && s.Run(d.run).Len() == 0
+	d.account = agents.Account(entry.Codon, d.settings, spec.Environ, breaker.Holder{Execution: d.x.Layout.Root, Run: string(d.run), Codon: string(id), Attempt: spec.ID}, past)
+	spec.Breaker, d.past = d.account, false
 	if spec.Confined {
 		spec.Writable = spec.Harness.LoginFiles(agents.WithEnv(spec.Environ, entry.Codon.Env))
 	}

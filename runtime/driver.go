@@ -13,6 +13,7 @@ import (
 	"hank/recovery/execution"
 	"hank/runtime/agents"
 	"hank/runtime/bounds"
+	"hank/runtime/breaker"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/edits"
@@ -76,6 +77,8 @@ type driver struct {
 	again    bool                   // a gate has led the run to another entry of the plan than the following one
 	redo     *state.Codon           // the attempt that the first one of the run does again; nil: none
 	endWait  bool                   // a person has ended the wait for a provider
+	past     bool                   // the next attempt asks its provider, whatever other runs have met
+	account  *breaker.Account       // of the last attempt
 	over     chan struct{}          // closed when nobody takes requests any more
 
 	// moved: the tree has what the checkpoint that it is at has not recorded,

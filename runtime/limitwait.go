@@ -47,9 +47,9 @@ func (d *driver) waitOut(ctx context.Context, e plan.Entry, index int) (*verdict
 	if earlier { // the start of this run continues it
 		return nil, nil
 	}
-	if usagelimit.Continues(e.Codon, series) {
-		d.resumed, d.session = last, last
-		d.rigDone = last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing
+	if c := usagelimit.Continued(e.Codon, series); c != nil {
+		d.resumed, d.session = c, c
+		d.rigDone = c.RigSetupCheckpoint != "" || c.FailedDuring != state.Preparing
 		return nil, nil
 	}
 	return nil, d.restoreBase(ctx, last, index)
@@ -78,21 +78,20 @@ func (d *driver) awaitLimit(ctx context.Context, w *usagelimit.Waiting) (*verdic
 		}
 		failpoint.Hit("limit.announced")
 	}
-	for left() > 0 && !d.endWait {
-		timer := time.NewTimer(min(left(), looks))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		case r := <-d.requests:
-			timer.Stop()
-			if d.take(r); d.stop != nil {
+	foreseen := w.Record.FailureReason.Rule == usagelimit.ForeseenRule
+	for left() > 0 && !d.endWait && (!foreseen || d.account == nil || d.account.IsOpen()) {
+		wait := looks
+		if foreseen { // the run that asks may be answered any time
+			wait = time.Second
+		}
+		if !d.sleep(ctx, min(left(), wait)) {
+			if d.stop != nil {
 				return d.stopped("while " + w.Says()), nil
 			}
+			return nil, ctx.Err()
 		}
 	}
-	d.endWait = false
+	d.past, d.endWait = d.past || d.endWait, false
 	return nil, nil
 }
 

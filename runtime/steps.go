@@ -305,7 +305,8 @@ func (d *driver) stopped(when string) *verdict.Outcome {
 	return &verdict.Outcome{Reason: d.stop.Reason, Code: d.stop.Code, Codon: "", Detail: "stopped " + when}
 }
 
-// sleep waits; false means that a request to stop came first.
+// sleep waits, until the time is over or a person ends a wait; false means that a request
+// to stop came first.
 func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -316,8 +317,8 @@ func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
 		case <-ctx.Done():
 			return false
 		case r := <-d.requests:
-			if d.take(r); d.stop != nil {
-				return false
+			if d.take(r); d.stop != nil || d.endWait {
+				return d.stop == nil
 			}
 		}
 	}

@@ -49,6 +49,10 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	if a.skip || a.stopping() { // which came while it was asked
 		return a.failBeforeWork(ctx, &state.FailureReason{Type: state.FailUnknown, Retriable: true, Message: "stopped on request", Class: "interrupted", Rule: a.interruption()}, nil)
 	}
+	defer a.Breaker.Ended(nil)
+	if failure = a.foreseen(); failure != nil {
+		return a.failBeforeWork(ctx, failure, nil)
+	}
 	if failure, err = a.rig(ctx); err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
 	}

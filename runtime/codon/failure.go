@@ -21,6 +21,7 @@ func (a *attempt) isRefusal(f *state.FailureReason) bool {
 // interrupted is what interrupted an attempt that failed so by itself: its provider, which
 // has refused it, or which the run now waits for. Empty: nothing, it has failed.
 func (a *attempt) interrupted(f *state.FailureReason) string {
+	a.Breaker.Ended(f)
 	if a.isRefusal(f) {
 		return state.InterruptedByRefusal
 	}
@@ -37,6 +38,18 @@ func (a *attempt) interrupted(f *state.FailureReason) string {
 	until := state.At(d.Until)
 	f.ResetsAt = &until
 	return state.InterruptedByLimit
+}
+
+// foreseen is the limit that the attempt would meet, because another run has met it; nil:
+// none, or the attempt is made all the same, because nobody would wait. No attempt fails by
+// what another run has seen.
+func (a *attempt) foreseen() *state.FailureReason {
+	f := a.Breaker.Enter()
+	if f != nil && (a.Limit == nil || a.Limit(f, time.Now()).Until.IsZero()) {
+		a.Breaker.Pass()
+		return nil
+	}
+	return f
 }
 
 // rigFailed makes the reason of a failure of a rig or a check. What hank itself

@@ -8,6 +8,7 @@ import (
 	"hank/plan/config"
 	"hank/plan/loop"
 	"hank/recovery/layout"
+	"hank/runtime/breaker"
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
@@ -55,6 +56,8 @@ type Spec struct {
 
 	// Limit decides whether the run waits for the provider after a failure; nil: never.
 	Limit func(*state.FailureReason, time.Time) usagelimit.Decision
+	// Breaker is what the runs of the user know of the provider; nil: nothing is asked.
+	Breaker *breaker.Account
 
 	// Apply does to the workspace what an agent that is played back did; nil: the agent
 	// does it.

@@ -88,6 +88,9 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 	}
 	a.killed(res.exit)
 	a.actions.finish(a)
+	if res.verdict.Success {
+		a.Breaker.Answered()
+	}
 	if a.host.Live().Status == state.Initializing { // it ended without ever having had a session
 		if a.stopping() || a.skip || !res.verdict.Success {
 			return res, a.verdictFailure(res), nil
@@ -127,13 +130,16 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 			err = a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: a.host.Live().Work(o.ID)})
 		}
 	case harness.Message:
-		a.messages++
+		if a.messages++; !o.Failed {
+			a.Breaker.Answered()
+		}
 		action := "message"
 		if o.Thinking {
 			action = "thinking"
 		}
 		a.noteAction("assistant.action", map[string]any{"codonId": a.Entry.CodonID, "action": action, "content": harness.Excerpt(o.Text, 2500)})
 	case harness.ToolUse:
+		a.Breaker.Answered()
 		a.called(o, time.Now())
 		a.noteAction("assistant.action", map[string]any{"codonId": a.Entry.CodonID, "action": "tool_use", "content": "", "toolName": o.Name, "toolUseId": o.ID, "toolInput": toolInput(o.Input)})
 	case harness.ToolResult:

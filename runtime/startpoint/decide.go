@@ -1,6 +1,7 @@
 package startpoint
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -116,8 +117,9 @@ func choose(at Situation, r request.Request) (Start, error) {
 	if last == nil || last.Settled() {
 		return Start{}, nil
 	}
-	if r.Mode == request.ModeResume || waits(s, run, last) {
-		if st := chooseResume(s, run, last); !st.asksAgain(s) {
+	continued := waited(s, run, last)
+	if r.Mode == request.ModeResume || continued != nil {
+		if st := chooseResume(s, run, cmp.Or(continued, last)); !st.asksAgain(s) {
 			return st, nil
 		}
 	}
@@ -150,11 +152,14 @@ func (at Situation) branch() Start {
 	return Start{Target: at.From.SHA, To: at.From.SHA, Position: &to, RigDone: to.RigDone, Branch: true}
 }
 
-// waits reports whether the last attempt is one that the next run continues, because its
-// provider had not answered.
-func waits(s *state.State, run *state.Run, last *state.Codon) bool {
+// waited is the attempt that the next run continues, because its provider had not answered;
+// nil: none.
+func waited(s *state.State, run *state.Run, last *state.Codon) *state.Codon {
 	i := s.PlanIndex(last.CodonID)
-	return run != nil && i >= 0 && usagelimit.Continues(s.ExecutionPlan()[i].Codon, retry.Series(s, run, last.CodonID))
+	if run == nil || i < 0 {
+		return nil
+	}
+	return usagelimit.Continued(s.ExecutionPlan()[i].Codon, retry.Series(s, run, last.CodonID))
 }
 
 // chooseRetry goes back to the beginning of a codon.

@@ -89,16 +89,9 @@ func Decide(p *plan.Program, c *plan.Codon, series []*state.Codon, f *state.Fail
 		since = row[0].EndTime.Time
 	}
 	last := since.Add(longest)
-	until, known := ends(f, now)
-	if !known {
-		d := delays[kind]
-		delay := d.most
-		if n := len(row); n < 16 {
-			delay = min(d.first<<n, d.most)
-		}
-		if until = now.Add(delay); until.After(last) && last.After(now) {
-			until = last
-		}
+	until, known := Ends(f, len(row), now)
+	if !known && until.After(last) && last.After(now) {
+		until = last
 	}
 	switch {
 	case !until.After(last):
@@ -107,6 +100,28 @@ func Decide(p *plan.Program, c *plan.Codon, series []*state.Codon, f *state.Fail
 		return Decision{Refused: fmt.Sprintf("its limit ends at %s, and maxUsageLimitWait is %s", until.Local().Format(time.DateTime), longest)}
 	}
 	return Decision{Refused: fmt.Sprintf("it was waited out for %s, which is maxUsageLimitWait", now.Sub(since).Round(time.Second))}
+}
+
+// Ends is when the limit ends that a failure is, and whether the provider says so. Else it
+// is estimated; n is how many estimates there were before.
+func Ends(f *state.FailureReason, n int, now time.Time) (until time.Time, known bool) {
+	if until, known = ends(f, now); known {
+		return until, true
+	}
+	d := delays[kindOf(f)]
+	if n < 16 {
+		return now.Add(min(d.first<<n, d.most)), false
+	}
+	return now.Add(d.most), false
+}
+
+// ForeseenRule is the rule of a limit that an attempt has not met itself: another run has,
+// and the agent was not started.
+const ForeseenRule = "breaker"
+
+// foreseen reports whether an attempt has not met its limit itself.
+func foreseen(c *state.Codon) bool {
+	return c.FailureReason != nil && c.FailureReason.Rule == ForeseenRule
 }
 
 // ends is when a limit ends, where the provider says so. A second is added: clocks differ,
@@ -143,17 +158,20 @@ func rowOf(series []*state.Codon) []*state.Codon {
 	return series[from:]
 }
 
-// Continues reports whether the next attempt of a series continues the agent's session in
-// the workspace as it is: its last attempt was interrupted by a limit, and the session has
-// work in it. Of a session that the model has never answered there is nothing to keep.
-func Continues(c *plan.Codon, series []*state.Codon) bool {
-	row := rowOf(series)
+// Continued is the attempt whose session the next attempt of a series continues, in the
+// workspace as it is: a limit has interrupted it, and the session has work in it. Of a session
+// that the model has never answered there is nothing to keep. nil: none. Attempts that were
+// not started, because another run had met the limit, have changed nothing.
+func Continued(c *plan.Codon, series []*state.Codon) *state.Codon {
+	row := slices.DeleteFunc(slices.Clone(rowOf(series)), foreseen)
 	if len(row) == 0 || !c.Model.Kind().HasSessions {
-		return false
+		return nil
 	}
 	last := row[len(row)-1]
-	return last.ClaudeSessionID != "" &&
-		slices.ContainsFunc(row, func(c *state.Codon) bool { return c.ClaudeSessionID == last.ClaudeSessionID && answered(c) })
+	if last.ClaudeSessionID == "" || !slices.ContainsFunc(row, func(c *state.Codon) bool { return c.ClaudeSessionID == last.ClaudeSessionID && answered(c) }) {
+		return nil
+	}
+	return last
 }
 
 func interrupted(c *state.Codon) bool { return c.Interrupted == state.InterruptedByLimit }

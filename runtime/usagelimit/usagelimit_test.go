@@ -117,7 +117,7 @@ func TestWhichSessionIsContinued(t *testing.T) {
 		"one with another session":       {[]*state.Codon{limited(0, 7, "s"), limited(0, 0, "t")}, false},
 		"one that a failure comes after": {[]*state.Codon{limited(0, 7, "s"), failed(), limited(0, 0, "s")}, false},
 	} {
-		if got := Continues(c, s.series); got != s.want {
+		if got := Continued(c, s.series) != nil; got != s.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
