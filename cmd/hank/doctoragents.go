@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,6 +13,7 @@ import (
 	"hank/plan"
 	"hank/plan/config"
 	"hank/runtime/agents"
+	"hank/runtime/breaker"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/report/output"
@@ -26,12 +28,21 @@ func tellAgents(c *cli.Context) error {
 	}
 	survey := agents.Survey(c.Context, programHere(c, layers), agents.Overlay(os.Environ()))
 	err = lackOf(survey)
+	var open []breaker.View
+	for _, b := range breaker.User().Open() {
+		open = append(open, breaker.ViewOf(b))
+	}
 	if c.Bool("json") {
-		form := output.AgentsOf(survey, call.ProblemForThis(c, err))
+		form := output.AgentsOf(survey, open, call.ProblemForThis(c, err))
 		return jsonEnding(form, form.Error)
 	}
 	for _, s := range survey {
 		if err := printAgent(s); err != nil {
+			return err
+		}
+	}
+	for _, b := range open {
+		if err := say("%-9s %s\n", "provider", b.Text(time.Now())); err != nil {
 			return err
 		}
 	}

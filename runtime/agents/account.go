@@ -3,12 +3,14 @@ package agents
 import (
 	"cmp"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
 	"hank/internal/proc"
 	"hank/plan"
 	"hank/plan/config"
+	"hank/recovery"
 	"hank/runtime/breaker"
 	"hank/runtime/harness"
 )
@@ -78,16 +80,27 @@ func Account(c *plan.Codon, in config.Settings, environ []string, who breaker.Ho
 	return &breaker.Account{Store: breaker.User(), Key: k, Who: who, Past: past}
 }
 
-// Open lists the breakers that are open and concern codons, each once.
-func Open(codons []*plan.Codon, in config.Settings, environ []string) (open []breaker.Breaker) {
-	var keys []breaker.Key
-	for _, c := range codons {
-		if k, ok := KeyOf(c, in, environ); ok && !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-	}
-	if keys == nil {
+// Breakers are those that are open and concern the codons that an execution has still to
+// run, as they would run with these settings and this environment.
+func Breakers(v *recovery.View, in config.Layers) (all []breaker.View) {
+	open := breaker.User().Open()
+	if len(open) == 0 { // as it nearly always is
 		return nil
 	}
-	return slices.DeleteFunc(breaker.User().Open(), func(b breaker.Breaker) bool { return !slices.Contains(keys, b.Key) })
+	whole, err := recovery.Read(v.Layout.Root)
+	if err != nil {
+		return nil
+	}
+	var concern []breaker.Key
+	for _, e := range ToRun(whole.State) {
+		if k, ok := KeyOf(e.Codon, in.Merge(nil), Overlay(os.Environ())); ok && !slices.Contains(concern, k) {
+			concern = append(concern, k)
+		}
+	}
+	for _, b := range open {
+		if slices.Contains(concern, b.Key) {
+			all = append(all, breaker.ViewOf(b))
+		}
+	}
+	return all
 }

@@ -178,6 +178,9 @@ func (s *Store) change(k Key, change func(Breaker) Breaker) {
 
 // Open lists the breakers that are open, by their keys. It changes nothing.
 func (s *Store) Open() []Breaker {
+	if s.dir == "" {
+		return nil
+	}
 	names, _ := filepath.Glob(filepath.Join(s.dir, "*.json"))
 	var all []Breaker
 	for _, name := range names {

@@ -56,6 +56,9 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	if s.Waiting != nil {
 		line("waiting", "%s", advice.Render(strings.TrimPrefix(s.Waiting.Says(), "waiting ")+"; `hank run --now` ends the wait", option))
 	}
+	for _, b := range s.Breakers {
+		line("provider", "%s", b.Text(now))
+	}
 	s.gateLines(line)
 	if more := verdict.CaveatText(s.Caveats); more != "" && s.Verdict != verdict.Completed {
 		line("caveats", "%s", more)

@@ -19,6 +19,8 @@ import (
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
+	"hank/runtime/agents"
+	"hank/runtime/breaker"
 	"hank/runtime/control"
 	"hank/runtime/gate"
 	"hank/runtime/live"
@@ -72,6 +74,8 @@ type Status struct {
 
 	// Waiting is the provider that the run waits for, or that the next run waits for.
 	Waiting *usagelimit.Waiting `json:"waiting,omitempty"`
+	// Breakers are what runs of the user have met of the providers of the codons to come.
+	Breakers []breaker.View `json:"breakers,omitempty"`
 
 	state.Caveats // of the codons that are done
 
@@ -108,6 +112,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 		return nil, err
 	}
 	s := statusOf(v, in.Layers)
+	s.Breakers = agents.Breakers(v, in.Layers)
 	s.askRun(ctx)
 	s.finishing(v, in.Layers)
 	switch {

@@ -128,6 +128,8 @@ func foreseen(c *state.Codon) bool {
 // and a request that comes too early may lengthen the limit.
 func ends(f *state.FailureReason, now time.Time) (time.Time, bool) {
 	switch {
+	case f.ResetsAt != nil && f.Rule == ForeseenRule: // it has the second
+		return f.ResetsAt.Time, true
 	case f.ResetsAt != nil:
 		return later(f.ResetsAt.Time, now), true
 	case f.RetryAfterMs > 0:

@@ -5,6 +5,7 @@ import (
 
 	"hank/recovery/finding"
 	"hank/runtime/agents"
+	"hank/runtime/breaker"
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
 	"hank/state"
@@ -166,10 +167,12 @@ func TreeOf(t *report.Tree) *Tree {
 type Agents struct {
 	Schema int               `json:"schema"`
 	Agents []agents.Surveyed `json:"agents"`
-	Error  *Problem          `json:"error"`
+	// Breakers are those that are open, of all providers.
+	Breakers []breaker.View `json:"breakers,omitempty"`
+	Error    *Problem       `json:"error"`
 }
 
 // AgentsOf is a survey as it is printed. ended is why the command fails; nil: it does not.
-func AgentsOf(survey []agents.Surveyed, ended *Problem) *Agents {
-	return &Agents{Schema: 1, Agents: survey, Error: ended}
+func AgentsOf(survey []agents.Surveyed, open []breaker.View, ended *Problem) *Agents {
+	return &Agents{Schema: 1, Agents: survey, Breakers: open, Error: ended}
 }
