@@ -208,6 +208,8 @@ type Codon struct {
 	OnUsageLimit      steps.OnLimit `json:"onUsageLimit,omitzero"`
 	MaxUsageLimitWait float64       `json:"maxUsageLimitWait,omitzero"` // seconds
 
+	Fallback []model.Fallback `json:"fallback,omitzero"` // for attempts that the provider of Model does not let work
+
 	Unknown jsontext.Value `json:",embed"`
 }
 

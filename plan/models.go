@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"hank/plan/config"
@@ -66,6 +67,15 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 		}
 		p.codon.Model = ref
 		h.aboutModel(out, ref, p.pointer+"/model")
+		model.ResolveFallbacks(ref, p.codon.Fallback, instead.Resolved(), lookup, func(i int, err error) {
+			at := fmt.Sprintf("%s/fallback/%d", p.pointer, i)
+			if err == nil {
+				h.aboutModel(out, p.codon.Fallback[i].Model, at)
+				return
+			}
+			rule, hint := modelProblem(err)
+			h.report(out, at, rule, hint, "codon %q: %v", p.codon.ID, err)
+		})
 	}
 }
 
@@ -103,7 +113,10 @@ func (h *Hank) priceRules(settings config.Settings, everywhere bool, out *diagno
 func modelProblem(err error) (rule, hint string) {
 	var unknown *model.UnknownError
 	var ambiguous *model.AmbiguousError
+	var fallback *model.FallbackError
 	switch {
+	case errors.As(err, &fallback):
+		return fallback.Rule, "remove it"
 	case errors.As(err, &ambiguous):
 		return "ambiguous-model", "name one of " + strings.Join(ambiguous.Fits, ", ")
 	case errors.As(err, &unknown) && len(unknown.Near) > 0:

@@ -14,6 +14,7 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/breaker"
 	"hank/runtime/codon"
+	"hank/runtime/fallback"
 	"hank/runtime/gate"
 	"hank/runtime/harness/noop"
 	"hank/runtime/history"
@@ -121,6 +122,9 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	spec.Reply = gate.Words(s, index, d.before(id))
 	if d.rigDone {
 		spec.RigCheckpoint = d.rigCheckpoint(id)
+	}
+	if own := s.ExecutionPlan()[index].Codon.Model.String(); own != entry.Codon.Model.String() {
+		spec.FallbackOf = own
 	}
 	if from := d.session; from != nil {
 		spec.Session, spec.SessionCheckpoint = from.ClaudeSessionID, from.SessionCheckpoint

@@ -8,6 +8,7 @@ import (
 	"hank/plan"
 	"hank/runtime/codon"
 	"hank/runtime/control"
+	"hank/runtime/fallback"
 	"hank/runtime/result"
 	"hank/runtime/retry"
 	"hank/runtime/usagelimit"
@@ -15,8 +16,8 @@ import (
 	"hank/state"
 )
 
-// waitOut waits for the limit that has interrupted the last attempt at the codon that is
-// next, if one has:
+// waitOut does what comes before the next attempt at the codon that is next, where its provider
+// did not let the last one work: it says which model is used instead, or waits for the limit:
 //
 //  1. The end of the attempt is recorded, with its checkpoint, and says until when to wait.
 //  2. The wait is told of: an event, and the notification command (limit.announced).
@@ -30,20 +31,23 @@ import (
 func (d *driver) waitOut(ctx context.Context, e plan.Entry, index int) (*verdict.Outcome, error) {
 	run := d.x.State().Run(d.run)
 	series := retry.Series(d.x.State(), run, e.CodonID)
-	w := usagelimit.Last(series)
-	if w == nil {
+	if len(series) == 0 || !goesOn(series[len(series)-1]) {
 		return nil, nil
 	}
-	last := w.Record
+	last := series[len(series)-1]
 	earlier := run.Len() == 0 || run.Codon(run.Len()-1) != last // an earlier run had the attempt
-	if earlier && d.request.Now {
-		d.endWait = true
+	if w := usagelimit.After(last); w != nil {
+		d.endWait = d.endWait || earlier && d.request.Now
+		if end, err := d.awaitLimit(ctx, w); end != nil || err != nil {
+			return end, err
+		}
+		d.note("run.waited", waitEvent{w.Codon, *w, ""})
+		failpoint.Hit("limit.over")
+	} else {
+		taken := fallback.Of(last, e.Codon)
+		d.note("codon.fallback", taken)
+		d.say("%s", taken)
 	}
-	if end, err := d.awaitLimit(ctx, w); end != nil || err != nil {
-		return end, err
-	}
-	d.note("run.waited", waitEvent{w.Codon, *w, ""})
-	failpoint.Hit("limit.over")
 	if earlier { // the start of this run continues it
 		return nil, nil
 	}
@@ -95,13 +99,27 @@ func (d *driver) awaitLimit(ctx context.Context, w *usagelimit.Waiting) (*verdic
 	return nil, nil
 }
 
-// decideLimit is whether the next attempt at an entry may end with a wait.
+// goesOn reports whether an attempt follows that the provider's failure costs no retry.
+func goesOn(c *state.Codon) bool {
+	return usagelimit.After(c) != nil || c.Interrupted == state.InterruptedByFallback
+}
+
+// choose is an entry with the model of its next attempt.
+func (d *driver) choose(e plan.Entry) plan.Entry {
+	if s := d.x.State(); len(e.Codon.Fallback) > 0 && d.replay == nil && !d.noop {
+		e.Codon = fallback.Choose(e.Codon, retry.Series(s, s.Run(d.run), e.CodonID), d.agents.Usable)
+	}
+	return e
+}
+
+// decideLimit is whether the next attempt at an entry may end with a wait, or with a fall back.
 func (d *driver) decideLimit(e plan.Entry, series []*state.Codon) func(*state.FailureReason, time.Time) usagelimit.Decision {
 	if d.replay != nil || d.noop {
 		return nil
 	}
+	own := d.x.State().ExecutionPlan()[d.x.State().PlanIndex(e.CodonID)].Codon
 	return func(f *state.FailureReason, now time.Time) usagelimit.Decision {
-		return usagelimit.Decide(d.program, e.Codon, series, f, now)
+		return fallback.Decide(own, series, d.agents.Usable, f, usagelimit.Decide(d.program, e.Codon, series, f, now))
 	}
 }
 

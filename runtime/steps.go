@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"hank/checkpoint"
-	"hank/checkpoint/diff"
 	"hank/internal/failpoint"
 	"hank/plan"
 	"hank/recovery"
@@ -21,7 +19,6 @@ import (
 	"hank/runtime/progress"
 	"hank/runtime/retry"
 	"hank/runtime/startpoint"
-	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -171,16 +168,17 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 		return nil, err
 	}
 	for {
-		if end, err := d.waitOut(ctx, resolved, e.index); end != nil || err != nil {
+		chosen := d.choose(resolved)
+		if end, err := d.waitOut(ctx, chosen, e.index); end != nil || err != nil {
 			return end, err
 		}
-		final, err := d.attempt(ctx, resolved, e.index)
+		final, err := d.attempt(ctx, chosen, e.index)
 		if err != nil {
 			return nil, err
 		}
 		e.final = final
 		then := d.after(final)
-		if d.stop == nil && usagelimit.After(final) != nil {
+		if d.stop == nil && goesOn(final) {
 			continue
 		}
 		if d.stop != nil || !then.Again {
@@ -247,7 +245,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.C
 	}
 	d.accounts.Add(final)
 	d.rows = append(d.rows, budget.Row(spec.Limits, final))
-	d.report(begun, final, d.stop != nil || d.after(final).Again || usagelimit.After(final) != nil)
+	d.report(begun, final, d.stop != nil || d.after(final).Again || goesOn(final))
 	return final, nil
 }
 
@@ -356,11 +354,11 @@ func (d *driver) report(begun progress.CodonBegun, c *state.Codon, goesOn bool) 
 	if c.FailureReason != nil && e.Verdict != verdict.Stopped && (goesOn || c.Settled()) { // which is why
 		e.Why = c.FailureReason.Message
 	}
-	changes := d.changedFiles(c)
+	changes := notices.Changes(d.x.Store, c)
 	d.files.Begin()
 	d.told.Later(func() func() {
 		changed := changes()
-		e.Files = countFiles(changed)
+		e.Files = progress.CountFiles(changed)
 		d.files.Add(notices.OfFiles(d.x.Store, c, changed))
 		return func() { d.told.Show(e.Masked(d.secrets.Text)) }
 	})
@@ -372,40 +370,4 @@ func (d *driver) notify(list ...notices.Notice) {
 	for _, n := range list {
 		d.note(n.Type, n.Data)
 	}
-}
-
-// changedFiles returns what compares the checkpoints from before and after an attempt,
-// beside what comes next. No workspace is read for it, and of the checkpoints what is not
-// equal. Where they cannot be read, which the next checkpoint says, nothing differs.
-func (d *driver) changedFiles(c *state.Codon) func() []diff.Change {
-	db, from, to := d.x.Store.DB, checkpoint.SHA(c.BaseCheckpoint), checkpoint.SHA(c.Checkpoint())
-	return func() []diff.Change {
-		if from == "" || to == "" {
-			return nil
-		}
-		before, errBefore := db.CommitInfo(from)
-		after, errAfter := db.CommitInfo(to)
-		if errBefore != nil || errAfter != nil {
-			return nil
-		}
-		changes, err := diff.Diff(db, before.Tree, after.Tree)
-		if err != nil {
-			return nil
-		}
-		return changes
-	}
-}
-
-func countFiles(changes []diff.Change) (files progress.Files) {
-	for _, change := range changes {
-		switch change.Kind {
-		case diff.Added:
-			files.Added++
-		case diff.Deleted:
-			files.Deleted++
-		default:
-			files.Changed++
-		}
-	}
-	return files
 }

@@ -260,6 +260,7 @@ type Codon struct {
 	Attempt        int      `json:"attempt,omitzero"` // 1 for the first record of this codon in this run
 	Harness        string   `json:"harness,omitempty"`
 	Model          string   `json:"model,omitempty"`
+	FallbackOf     string   `json:"fallbackOf,omitempty"`     // the codon's own model, where Model is another one because its provider did not let it work
 	BaseCheckpoint SHA      `json:"baseCheckpoint,omitempty"` // the commit that the codon started from
 	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop, pause or refusal
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
@@ -305,6 +306,9 @@ const (
 	// InterruptedByLimit: its provider does not answer for now. The run waits until the
 	// failure's ResetsAt, and then continues the attempt.
 	InterruptedByLimit = "usage_limit"
+	// InterruptedByFallback: its provider did not let it work, and the next attempt works
+	// with the next model of the codon's fallback.
+	InterruptedByFallback = "fallback"
 )
 
 // BudgetExceeded tells which limit a codon hit: what the attempt might use, and

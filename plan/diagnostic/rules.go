@@ -103,6 +103,8 @@ var rules = map[string]Rule{
 	"continue-after-skip":      {Severity: Warning, Says: "a codon continues one that may be skipped by its skipIf: there may be no session"},
 	"continue-after-ignore":    {Severity: Warning, Says: "a codon continues one whose failure is ignored: there may be no session"},
 
+	"continue-after-fallback": {Severity: Warning, Says: "a codon continues one that has fallbacks: the session may be one of another agent, and then a new one begins"},
+
 	// money and time
 	"budget-shares":      {Severity: Error, Says: "the shares of a budget do not fit its allocation, its sum or its children"},
 	"budget-allocation":  {Severity: Error, Says: "a proportional budget has no maxDollars"},
@@ -150,6 +152,9 @@ var rules = map[string]Rule{
 	"exec-unused":     {Severity: Warning, Says: "a codon names a program for exec, and its model is of another agent"},
 	"shell-override":  {Severity: Error, Says: "the model of all codons is overridden by shell: prompts for an agent would run as scripts"},
 
+	"fallback-shell": {Severity: Error, Says: "a script has a fallback, or is one: it has no model and no provider"},
+	"fallback-twice": {Severity: Error, Says: "a fallback is the model of the codon itself, or is listed twice"},
+
 	// what sh is given
 	"script-syntax":  {Severity: Error, Says: "sh cannot parse the script of a codon (sh -n; nothing is run)"},
 	"command-syntax": {Severity: Error, Says: "sh cannot parse a command that must succeed (sh -n; nothing is run)"},
@@ -158,6 +163,7 @@ var rules = map[string]Rule{
 	"missing-variable": {Severity: Warning, Machine: true, Says: "a variable that the hank requires is not set"},
 	"missing-program":  {Severity: Warning, Machine: true, Says: "a program that the hank requires is not on the PATH"},
 	"missing-agent":    {Severity: Warning, Machine: true, Says: "an agent that the hank needs is not installed, or has no credentials"},
+	"fallback-agent":   {Severity: Warning, Says: "the agent of a fallback is not installed, or has no credentials: a run passes it over"},
 	"sandbox-missing":  {Severity: Warning, Machine: true, Says: "the sandbox that is asked for is not available on this system: the run does not start"},
 	"sandbox-place":    {Severity: Error, Says: "the sandbox that is asked for cannot work where the execution and the workspace are"},
 	"target-exists":    {Severity: Warning, Machine: true, Says: "the target of a copy is in the workspace already; the copy replaces it"},

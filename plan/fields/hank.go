@@ -1,6 +1,9 @@
 package fields
 
-import shape "hank/plan/jsonshape"
+import (
+	shape "hank/plan/jsonshape"
+	"hank/plan/kind"
+)
 
 // The tables of hank.json. They drive the checks, the hints for wrong names
 // and the published JSON Schema.
@@ -65,6 +68,21 @@ var gateShape = shape.Object("gate", "a gate",
 	shape.Optional("expiresAfter", shape.Positive(0), "seconds after which the gate counts as rejected if nobody has answered (default: never)"),
 ).WithTypos(gateTypos)
 
+var fallbackShape = shape.Object("fallback", "a fallback",
+	shape.Required("model", shape.Filled(), "as in model of the codon"),
+	shape.Optional("harness", shape.Word(agents()...), "the agent that works with it (default: the usual one of its provider)"),
+)
+
+// agents are the harnesses that work with a model.
+func agents() (names []string) {
+	for h := range kind.All() {
+		if h.Driven && h.UsesModel {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
 var codonShape = shape.Object("codon", "a codon",
 	shape.Optional("type", shape.Word("codon"), "codon (default)"),
 	shape.Required("id", id(), "unique in the whole hank"),
@@ -96,6 +114,7 @@ var codonShape = shape.Object("codon", "a codon",
 	shape.Optional("gate", gateShape, "hank's addition: asks you before or after the codon, in a loop in each iteration"),
 	shape.Optional("onUsageLimit", shape.Word("wait", "fail"), onUsageLimitSays),
 	shape.Optional("maxUsageLimitWait", shape.Positive(30*24*3600), maxUsageLimitWaitSays),
+	shape.Optional("fallback", shape.FilledList(shape.EitherOr('"', shape.Filled(), fallbackShape)), "hank's addition: models, in order, for the attempts after one that the provider did not let work"),
 ).WithTypos(codonTypos)
 
 var loopShape = shape.Object("loop", "a loop",

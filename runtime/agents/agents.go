@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hank/plan"
+	"hank/plan/model"
 	"hank/recovery"
 	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
@@ -106,7 +107,7 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 		if s := e.Codon.NeedsSentinel(); s != "" && e.Codon.Failure() != plan.Ignore {
 			return nil, &exitcode.AgentError{Why: fmt.Sprintf("codon %s is not to run without sentinel %s (failCodonIfNotLoaded), and this version runs no sentinels; to run it without: remove failCodonIfNotLoaded", e.CodonID, s)}
 		}
-		if _, known := a[name]; known {
+		if known, is := a[name]; is && known.Problem == "" {
 			continue
 		}
 		check := h.Check(ctx, environ)
@@ -122,7 +123,7 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 	if len(problems) > 0 {
 		return nil, &exitcode.AgentError{Why: strings.Join(problems, "; ")}
 	}
-	return fresh, nil
+	return append(fresh, a.lookAside(ctx, entries, environ, say)...), nil
 }
 
 // requirements checks that the variables and programs that a hank requires are
@@ -206,4 +207,34 @@ func sorted(env harness.Environ) []string {
 // WithEnv lays a codon's variables over an environment.
 func WithEnv(environ []string, over map[string]string) []string {
 	return harness.NewEnviron(environ).Finish(over)
+}
+
+// Usable reports whether the agent of a model was found and can be used.
+func (a Found) Usable(m model.Ref) bool {
+	name, err := m.Harness()
+	check, known := a[name]
+	return err == nil && known && check.Problem == ""
+}
+
+// lookAside looks for the agents that entries fall back to. One that is missing is no reason
+// not to begin; a run passes it over.
+func (a Found) lookAside(ctx context.Context, entries []plan.Entry, environ []string, say func(line string)) (fresh []string) {
+	for _, e := range entries {
+		for _, f := range e.Codon.Fallback {
+			name, err := f.Model.Harness()
+			if err != nil {
+				say(fmt.Sprintf("warning: codon %s cannot fall back to %s: %v", e.CodonID, f.Model, err))
+				continue
+			}
+			if _, known := a[name]; known {
+				continue
+			}
+			if a[name] = Harnesses[name].Check(ctx, environ); a[name].Problem != "" {
+				say(fmt.Sprintf("warning: codon %s cannot fall back to %s: %s", e.CodonID, f.Model, a[name].Problem))
+				continue
+			}
+			fresh = append(fresh, name)
+		}
+	}
+	return fresh
 }

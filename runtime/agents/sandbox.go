@@ -8,6 +8,7 @@ import (
 	"hank/internal/sandbox"
 	"hank/plan"
 	"hank/plan/config"
+	"hank/plan/model"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 )
@@ -35,7 +36,7 @@ func Confine(p *plan.Program, wanted config.Sandbox, l layout.Layout, environ []
 		c.Sandbox = config.NoSandbox
 		return c
 	}
-	c.Writable, c.Problem = allowList(l, harnessesOf(p), environ), checkApart(l)
+	c.Writable, c.Problem = allowList(l, harnessesOf(p, true), environ), checkApart(l)
 	c.InForce = kernel.InForce() && c.Problem == ""
 	return c
 }
@@ -55,13 +56,22 @@ func allowList(l layout.Layout, names, environ []string) []string {
 	return list
 }
 
-// harnessesOf names the harnesses of a program's codons, in order. A model
-// that hank cannot drive is for others to complain about.
-func harnessesOf(p *plan.Program) []string {
+// harnessesOf names the harnesses of a program's codons, in order, with those that they may
+// fall back to if that is asked for. A model that hank cannot drive is for others to complain
+// about.
+func harnessesOf(p *plan.Program, fallbacks bool) []string {
 	var names []string
-	EachCodon(p, func(c *plan.Codon) {
-		if name, err := c.Model.Harness(); err == nil && !slices.Contains(names, name) {
+	add := func(m model.Ref) {
+		if name, err := m.Harness(); err == nil && !slices.Contains(names, name) {
 			names = append(names, name)
+		}
+	}
+	EachCodon(p, func(c *plan.Codon) {
+		add(c.Model)
+		for _, f := range c.Fallback {
+			if fallbacks {
+				add(f.Model)
+			}
 		}
 	})
 	slices.Sort(names)

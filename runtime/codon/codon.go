@@ -26,7 +26,7 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	a := &attempt{Spec: spec, host: host, began: time.Now()}
 	record := &state.Codon{
 		CodonID: a.Entry.CodonID, StartTime: host.Now(), Status: state.Preparing, LoopContext: a.Entry.LoopContext,
-		Attempt: a.Number, Harness: a.Harness.Name(), Model: a.Entry.Codon.Model.String(), BaseCheckpoint: a.Base,
+		Attempt: a.Number, Harness: a.Harness.Name(), Model: a.Entry.Codon.Model.String(), FallbackOf: a.FallbackOf, BaseCheckpoint: a.Base,
 		ProjectHead: a.ProjectHead, Reply: a.Reply, NotObserved: a.notObserved(),
 	}
 	begin := host.RecordLater // the next transition is synced before the agent is there
@@ -71,7 +71,7 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	if err != nil {
 		return nil, err
 	}
-	if a.isRefusal(failure) {
+	if a.isRefusal(failure) && a.FallbackOf == "" {
 		a.host.ExplainRefusal(failure)
 	}
 	final := a.host.Live().Fail(a.host.Now(), -1, *failure)

@@ -1,6 +1,7 @@
 package codon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -37,7 +38,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 		}
 	}
 	s.Ignored = s.Status == state.Failed && s.Interrupted == "" && a.Entry.Codon.Failure() == plan.Ignore
-	if a.isRefusal(s.FailureReason) {
+	if a.isRefusal(s.FailureReason) && a.FallbackOf == "" {
 		a.host.ExplainRefusal(s.FailureReason)
 	}
 	ended := state.At(time.Now())
@@ -71,7 +72,7 @@ func (a *attempt) judge(res ended) state.Settling {
 	case a.skip:
 		s.Status = state.Skipped
 	case a.refused != nil:
-		s.FailureReason, s.Interrupted = a.refused, state.InterruptedByRefusal
+		s.FailureReason, s.Interrupted = a.refused, cmp.Or(a.interrupted(a.refused), state.InterruptedByRefusal)
 	case a.exceeded == nil && res.overTime:
 		a.exceeded = a.Limits.TimeExceeded()
 		fallthrough

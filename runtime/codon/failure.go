@@ -9,6 +9,7 @@ import (
 	"hank/runtime/harness"
 	"hank/runtime/keeper"
 	"hank/runtime/rig"
+	"hank/runtime/usagelimit"
 	"hank/state"
 )
 
@@ -19,16 +20,20 @@ func (a *attempt) isRefusal(f *state.FailureReason) bool {
 }
 
 // interrupted is what interrupted an attempt that failed so by itself: its provider, which
-// has refused it, or which the run now waits for. Empty: nothing, it has failed.
+// has refused it, or does not let it work so that the next attempt has another model, or which
+// the run now waits for. Empty: nothing, it has failed.
 func (a *attempt) interrupted(f *state.FailureReason) string {
 	a.Breaker.Ended(f)
+	d := usagelimit.Decision{}
+	if a.Limit != nil && f != nil {
+		d = a.Limit(f, time.Now())
+	}
+	if d.Instead != "" {
+		return state.InterruptedByFallback
+	}
 	if a.isRefusal(f) {
 		return state.InterruptedByRefusal
 	}
-	if a.Limit == nil || f == nil {
-		return ""
-	}
-	d := a.Limit(f, time.Now())
 	if d.Refused != "" {
 		a.notes = append(a.notes, "not waited for: "+d.Refused)
 	}
@@ -45,7 +50,10 @@ func (a *attempt) interrupted(f *state.FailureReason) string {
 // what another run has seen.
 func (a *attempt) foreseen() *state.FailureReason {
 	f := a.Breaker.Enter()
-	if f != nil && (a.Limit == nil || a.Limit(f, time.Now()).Until.IsZero()) {
+	if f == nil || a.Limit == nil {
+		return nil
+	}
+	if d := a.Limit(f, time.Now()); d.Until.IsZero() && d.Instead == "" {
 		a.Breaker.Pass()
 		return nil
 	}

@@ -23,6 +23,7 @@ type Spec struct {
 	Run         state.RunID
 	ID          string // names the attempt in the environment of all that it starts
 	Entry       plan.Entry
+	FallbackOf  string    // the codon's own model, where the entry has one that it falls back to
 	Number      int       // of the attempt, 1 for the first in this run
 	Base        state.SHA // the checkpoint that the attempt starts from
 	ProjectHead string    // what the user's own repository is at

@@ -86,3 +86,25 @@ func (e *fileUpdated) read(db *checkpoint.Store, to diff.Entry, left *int64) {
 	sum := hex.EncodeToString(h.Sum(nil))
 	e.SHA256 = &sum
 }
+
+// Changes returns what compares the checkpoints from before and after an attempt, beside what
+// comes next. No workspace is read for it, and of the checkpoints what is not equal. Where
+// they cannot be read, which the next checkpoint says, nothing differs.
+func Changes(store *checkpoint.Store, c *state.Codon) func() []diff.Change {
+	db, from, to := store.DB, checkpoint.SHA(c.BaseCheckpoint), checkpoint.SHA(c.Checkpoint())
+	return func() []diff.Change {
+		if from == "" || to == "" {
+			return nil
+		}
+		before, errBefore := db.CommitInfo(from)
+		after, errAfter := db.CommitInfo(to)
+		if errBefore != nil || errAfter != nil {
+			return nil
+		}
+		changes, err := diff.Diff(db, before.Tree, after.Tree)
+		if err != nil {
+			return nil
+		}
+		return changes
+	}
+}

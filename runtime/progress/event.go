@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"hank/checkpoint/diff"
 	"hank/plan"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -53,6 +54,21 @@ type Files struct {
 	Added   int `json:"added"`
 	Changed int `json:"changed"`
 	Deleted int `json:"deleted"`
+}
+
+// CountFiles is how many files changes are about.
+func CountFiles(changes []diff.Change) (files Files) {
+	for _, change := range changes {
+		switch change.Kind {
+		case diff.Added:
+			files.Added++
+		case diff.Deleted:
+			files.Deleted++
+		default:
+			files.Changed++
+		}
+	}
+	return files
 }
 
 // Detail is a remark on the codon that is running.

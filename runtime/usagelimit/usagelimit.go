@@ -67,6 +67,7 @@ var delays = map[Kind]struct{ first, most time.Duration }{
 type Decision struct {
 	Until   time.Time // zero: nothing is waited for, the attempt has failed
 	Refused string    // why not, where it is a limit and the hank would wait; may be empty
+	Instead string    // the model that the next attempt works with; then nothing is waited for
 }
 
 // Decide says whether a run waits after a failure of a codon, and until when. series are
@@ -149,7 +150,10 @@ func later(at, now time.Time) time.Time {
 }
 
 // rowOf are the attempts of a series that its last limit has interrupted.
-func rowOf(series []*state.Codon) []*state.Codon {
+func rowOf(series []*state.Codon) []*state.Codon { return tailOf(series, interrupted) }
+
+// tailOf are the last attempts of a series that something has interrupted.
+func tailOf(series []*state.Codon, interrupted func(*state.Codon) bool) []*state.Codon {
 	from := len(series)
 	for from > 0 && interrupted(series[from-1]) {
 		from--
@@ -161,16 +165,17 @@ func rowOf(series []*state.Codon) []*state.Codon {
 }
 
 // Continued is the attempt whose session the next attempt of a series continues, in the
-// workspace as it is: a limit has interrupted it, and the session has work in it. Of a session
+// workspace as it is: a limit has interrupted it, or the codon falls back to another model of
+// the same agent, and the session has work in it. Of a session
 // that the model has never answered there is nothing to keep. nil: none. Attempts that were
 // not started, because another run had met the limit, have changed nothing.
 func Continued(c *plan.Codon, series []*state.Codon) *state.Codon {
-	row := slices.DeleteFunc(slices.Clone(rowOf(series)), foreseen)
+	row := slices.DeleteFunc(slices.Clone(tailOf(series, func(c *state.Codon) bool { return interrupted(c) || c.Interrupted == state.InterruptedByFallback })), foreseen)
 	if len(row) == 0 || !c.Model.Kind().HasSessions {
 		return nil
 	}
 	last := row[len(row)-1]
-	if last.ClaudeSessionID == "" || !slices.ContainsFunc(row, func(c *state.Codon) bool { return c.ClaudeSessionID == last.ClaudeSessionID && answered(c) }) {
+	if last.Harness != "" && last.Harness != c.Model.Kind().Name || last.ClaudeSessionID == "" || !slices.ContainsFunc(row, func(c *state.Codon) bool { return c.ClaudeSessionID == last.ClaudeSessionID && answered(c) }) {
 		return nil
 	}
 	return last
