@@ -123,8 +123,9 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	if d.rigDone {
 		spec.RigCheckpoint = d.rigCheckpoint(id)
 	}
-	if own := s.ExecutionPlan()[index].Codon.Model.String(); own != entry.Codon.Model.String() {
-		spec.FallbackOf = own
+	own := s.ExecutionPlan()[index].Codon.Model
+	if own.String() != entry.Codon.Model.String() {
+		spec.FallbackOf = own.String()
 	}
 	if from := d.session; from != nil {
 		spec.Session, spec.SessionCheckpoint = from.ClaudeSessionID, from.SessionCheckpoint
@@ -132,6 +133,11 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	if spec.Session == "" && entry.Codon.ContinuationMode == plan.ContinuePrevious {
 		from := s.PreviousSession(index)
 		spec.Session, spec.SessionCheckpoint, spec.SessionCost = from.ID, from.Checkpoint, from.Cost
+	}
+	if !fallback.Fits(s, spec.Session, entry.Codon) {
+		d.detail("a new session of %s begins: the one to continue is of another agent, by a fallback", entry.Codon.Model.Kind().Name)
+		entry.Codon = fallback.Fresh(entry.Codon)
+		spec.Entry, spec.Session, spec.SessionCheckpoint, spec.SessionCost = entry, "", "", 0
 	}
 	d.rigDone, d.session = false, nil
 	if d.replay != nil {
@@ -146,6 +152,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	h, name, _ := agents.Of(entry.Codon) // preflight has looked at it
 	spec.Harness, spec.Agent = h, d.agents[name]
 	past := d.past || d.request.Now && s.Run(d.run).Len() == 0
+	past = past || spec.FallbackOf != "" && own.ProviderID == entry.Codon.Model.ProviderID // whose limit may be one of the model
 	d.account = agents.Account(entry.Codon, d.settings, spec.Environ, breaker.Holder{Execution: d.x.Layout.Root, Run: string(d.run), Codon: string(id), Attempt: spec.ID}, past)
 	spec.Breaker, d.past = d.account, false
 	if spec.Confined {

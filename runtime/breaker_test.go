@@ -13,6 +13,7 @@ import (
 
 	"hank/runtime/breaker"
 	"hank/runtime/exitcode"
+	"hank/runtime/usagelimit"
 	"hank/state"
 )
 
@@ -143,7 +144,7 @@ func TestALimitIsMetOnce(t *testing.T) {
 	}
 	for _, s := range others {
 		c := s.view().State.Newest().Codon(0)
-		if c.Interrupted != state.InterruptedByLimit || c.FailureReason.Rule != breaker.Rule || c.ClaudePid != 0 || c.Cost() != 0 || !strings.Contains(c.FailureReason.Message, first.root) {
+		if c.Interrupted != state.InterruptedByLimit || c.FailureReason.Rule != usagelimit.ForeseenRule || c.ClaudePid != 0 || c.Cost() != 0 || !strings.Contains(c.FailureReason.Message, first.root) {
 			t.Errorf("%+v %+v", c, c.FailureReason)
 		}
 		if s.noted("run.waiting") == 0 || s.noted("run.waiting") != s.noted("run.waited") {
@@ -191,7 +192,7 @@ func TestWhatDoesNotWaitAsks(t *testing.T) {
 	for i, more := range []string{`, "onUsageLimit": "fail"`, `, "maxUsageLimitWait": 60`} {
 		s := stageAt(t, p, more)
 		s.must(ModeRun, exitcode.Failed)
-		if c := s.last("a"); c.FailureReason.Rule == breaker.Rule || len(p.requests(t)) != i+2 {
+		if c := s.last("a"); c.FailureReason.Rule == usagelimit.ForeseenRule || len(p.requests(t)) != i+2 {
 			t.Errorf("%+v, asked %q", c.FailureReason, p.requests(t))
 		}
 	}
@@ -222,7 +223,10 @@ func TestTheSessionOutlivesAnAttemptThatWasNotMade(t *testing.T) {
 					t.Error("the breaker is closed")
 					return
 				}
-				breaker.User().Failed(b.Key, key, "usage_limit", func(int) (time.Time, bool) { return time.Now().Add(4 * time.Second), true })
+				until := state.At(time.Now().Add(4 * time.Second))
+				a := breaker.Account{Store: breaker.User(), Key: b.Key, Who: key, Past: true}
+				a.Enter()
+				a.Ended(&state.FailureReason{Class: "usage_limit", Retriable: true, ResetsAt: &until})
 			}
 		}
 	}
@@ -231,7 +235,7 @@ func TestTheSessionOutlivesAnAttemptThatWasNotMade(t *testing.T) {
 		t.Fatalf("the records are %s, want %s", got, want)
 	}
 	run := s.view().State.Newest()
-	if c := run.Codon(1); c.FailureReason.Rule != breaker.Rule || !strings.Contains(c.FailureReason.Message, "run run-9 (codon z) of /elsewhere") {
+	if c := run.Codon(1); c.FailureReason.Rule != usagelimit.ForeseenRule || !strings.Contains(c.FailureReason.Message, "run run-9 (codon z) of /elsewhere") {
 		t.Errorf("%+v", c.FailureReason)
 	}
 	if run.Codon(2).ClaudeSessionID != run.Codon(0).ClaudeSessionID || run.Codon(2).PreviousSessionID == "" {

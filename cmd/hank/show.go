@@ -200,6 +200,9 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	} else if k.ClaudeSessionID != "" {
 		line("session", "%s", k.ClaudeSessionID)
 	}
+	if k.FallbackOf != "" {
+		line("fallback", "it worked with %s instead of %s, whose provider did not let it work", k.Model, k.FallbackOf)
+	}
 	for _, s := range []struct {
 		label string
 		sha   state.SHA

@@ -252,13 +252,22 @@ func printRules(c *cli.Context) error {
 func printStructure(p *plan.Program) {
 	for _, item := range p.Hank.Items {
 		if item.Codon != nil {
-			say("  %-24s %s (%s)\n", item.Codon.ID, item.Codon.Name, item.Codon.Model)
+			say("  %-24s %s (%s)\n", item.Codon.ID, item.Codon.Name, modelsOf(item.Codon))
 			continue
 		}
 		l := item.Loop
 		say("  %-24s %s, repeated: %s\n", l.ID, l.Name, l.TerminateOn)
 		for _, codon := range l.Codons {
-			say("    %-22s %s (%s)\n", codon.ID, codon.Name, codon.Model)
+			say("    %-22s %s (%s)\n", codon.ID, codon.Name, modelsOf(&codon))
 		}
 	}
+}
+
+// modelsOf are the model of a codon and those that it falls back to.
+func modelsOf(c *plan.Codon) string {
+	text := c.Model.String()
+	for _, f := range c.Fallback {
+		text += ", else " + f.Model.String()
+	}
+	return text
 }

@@ -26,13 +26,13 @@ var keys = map[string][]string{
 // places are the variables that say where an agent keeps its login.
 var places = []string{"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR"}
 
-// KeyOf is what the limits of a codon's provider are about, in the environment that its agent
+// keyOf is what the limits of a codon's provider are about, in the environment that its agent
 // gets; ok is false for one that no model works for. Two keys that differ may be one account,
 // whose runs then learn nothing from each other.
 //
 // The credential is that of all variables with a key of the provider. Without one it is the
 // login of the agent, which is known by its place: what is in it is renewed again and again.
-func KeyOf(c *plan.Codon, in config.Settings, environ []string) (k breaker.Key, ok bool) {
+func keyOf(c *plan.Codon, in config.Settings, environ []string) (k breaker.Key, ok bool) {
 	if !c.Model.Kind().UsesModel || !c.Model.Resolved() {
 		return breaker.Key{}, false
 	}
@@ -72,7 +72,7 @@ func KeyOf(c *plan.Codon, in config.Settings, environ []string) (k breaker.Key, 
 // Account is what an attempt at a codon shares with the other runs of the user; nil: nothing,
 // there is no provider. past lets it ask its provider whatever they have met.
 func Account(c *plan.Codon, in config.Settings, environ []string, who breaker.Holder, past bool) *breaker.Account {
-	k, ok := KeyOf(c, in, environ)
+	k, ok := keyOf(c, in, environ)
 	if !ok {
 		return nil
 	}
@@ -93,7 +93,7 @@ func Breakers(v *recovery.View, in config.Layers) (all []breaker.View) {
 	}
 	var concern []breaker.Key
 	for _, e := range ToRun(whole.State) {
-		if k, ok := KeyOf(e.Codon, in.Merge(nil), Overlay(os.Environ())); ok && !slices.Contains(concern, k) {
+		if k, ok := keyOf(e.Codon, in.Merge(nil), Overlay(os.Environ())); ok && !slices.Contains(concern, k) {
 			concern = append(concern, k)
 		}
 	}

@@ -8,9 +8,6 @@ import (
 	"hank/state"
 )
 
-// Rule is the rule of a failure that a breaker has foreseen: the agent was not started.
-const Rule = usagelimit.ForeseenRule
-
 // Account is the breaker of one attempt at a codon. A nil one lets everything through and
 // remembers nothing. It is used by one goroutine.
 type Account struct {
@@ -34,17 +31,17 @@ func (a *Account) Enter() *state.FailureReason {
 	if a.entered = a.Store.now(); a.Past {
 		return nil
 	}
-	b, answer := a.Store.Admit(a.Key, a.Who)
+	b, answer := a.Store.admit(a.Key, a.Who)
 	if !answer.Refused {
 		return nil
 	}
 	a.settled = true // it asks nothing
 	until := state.At(answer.Until)
-	f := &state.FailureReason{Type: state.FailRateLimit, Retriable: true, Class: b.Class, Rule: Rule, ResetsAt: &until}
+	f := &state.FailureReason{Type: state.FailRateLimit, Retriable: true, Class: b.Class, Rule: usagelimit.ForeseenRule, ResetsAt: &until}
 	if b.Class == "overloaded" {
 		f.Type = state.FailAPI
 	}
-	if f.Message = "not asked: " + b.Says(); answer.Probing != nil {
+	if f.Message = "not asked: " + b.says(); answer.Probing != nil {
 		f.Message = fmt.Sprintf("not asked: %s tries whether %s answers again", answer.Probing, a.Key)
 	}
 	return f
@@ -61,7 +58,7 @@ func (a *Account) Pass() {
 func (a *Account) Answered() {
 	if a != nil && !a.answered {
 		a.answered = true
-		a.Store.Answered(a.Key, a.entered)
+		a.Store.answered(a.Key, a.entered)
 	}
 }
 
@@ -72,16 +69,16 @@ func (a *Account) Ended(f *state.FailureReason) {
 		return
 	}
 	a.settled = true
-	if f == nil || !f.Retriable || !Opens(f.Class) {
-		a.Store.Left(a.Key, a.Who)
+	if f == nil || !f.Retriable || !counts(f.Class) {
+		a.Store.left(a.Key, a.Who)
 		return
 	}
 	now := a.Store.now()
-	a.Store.Failed(a.Key, a.Who, f.Class, func(n int) (time.Time, bool) { return usagelimit.Ends(f, n, now) })
+	a.Store.failed(a.Key, a.Who, f.Class, func(n int) (time.Time, bool) { return usagelimit.Ends(f, n, now) })
 }
 
 // IsOpen reports whether the breaker is open.
-func (a *Account) IsOpen() bool { return a != nil && a.Store.IsOpen(a.Key) }
+func (a *Account) IsOpen() bool { return a != nil && a.Store.isOpen(a.Key) }
 
 // String names the attempt.
 func (h Holder) String() string {
@@ -90,7 +87,7 @@ func (h Holder) String() string {
 
 var met = map[string]string{"usage_limit": "met the usage limit of %s", "rate_limit": "was told by %s that there were too many requests", "overloaded": "found %s overloaded"}
 
-// Says is who saw the provider refuse, and when, in words.
-func (b Breaker) Says() string {
+// says is who saw the provider refuse, and when, in words.
+func (b Breaker) says() string {
 	return fmt.Sprintf("%s "+met[b.Class]+" at %s", b.By, b.Key, b.Last.Local().Format(time.DateTime))
 }

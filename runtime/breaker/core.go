@@ -84,20 +84,20 @@ const (
 	skew = time.Minute
 )
 
-// Opens reports whether failures of a class count.
-func Opens(class string) bool {
+// counts reports whether failures of a class count.
+func counts(class string) bool {
 	return class == "rate_limit" || class == "usage_limit" || class == "overloaded"
 }
 
-// IsOpen reports whether the provider is not to be asked, or only by a probe. A breaker that
+// isOpen reports whether the provider is not to be asked, or only by a probe. A breaker that
 // nobody has touched for a day after its end is closed, and so is one from the future: the
 // clock was set back, and nobody knows when it would end.
-func (b Breaker) IsOpen(now time.Time) bool {
+func (b Breaker) isOpen(now time.Time) bool {
 	return !b.Until.IsZero() && now.Before(b.Until.Add(forgotten)) && now.After(b.Since.Add(-skew))
 }
 
-// Answer is what a breaker says to an attempt that wants to ask the provider.
-type Answer struct {
+// answer is what a breaker says to an attempt that wants to ask the provider.
+type answer struct {
 	Refused bool
 	Until   time.Time // when it is worth asking the breaker again
 	Probe   bool      // the attempt is let through as the probe
@@ -105,31 +105,31 @@ type Answer struct {
 }
 
 // admit decides about an attempt. dead reports whether a process is known to be gone.
-func (b Breaker) admit(now time.Time, who Holder, dead func(proc.Identity) bool) (Breaker, Answer) {
+func (b Breaker) admit(now time.Time, who Holder, dead func(proc.Identity) bool) (Breaker, answer) {
 	switch {
-	case !b.IsOpen(now):
+	case !b.isOpen(now):
 		if !b.Until.IsZero() {
 			b = Breaker{Key: b.Key}
 		}
-		return b, Answer{}
+		return b, answer{}
 	case now.Before(b.Until):
-		return b, Answer{Refused: true, Until: b.Until}
+		return b, answer{Refused: true, Until: b.Until}
 	}
 	if p := b.Probe; p != nil && p.By.Attempt != who.Attempt && now.Before(p.Expires) && now.After(p.Since.Add(-skew)) && !dead(p.By.Process) {
 		until := p.Expires
 		if soon := now.Add(asks); soon.Before(until) {
 			until = soon
 		}
-		return b, Answer{Refused: true, Until: until, Probing: &p.By}
+		return b, answer{Refused: true, Until: until, Probing: &p.By}
 	}
 	b.Probe = &Probe{By: who, Since: now, Expires: now.Add(probeTime)}
-	return b, Answer{Probe: true}
+	return b, answer{Probe: true}
 }
 
 // failed takes in that an attempt met a limit of a class. ends says when the limit ends, and
 // whether the provider said so; n is how often the same one was estimated before.
 func (b Breaker) failed(now time.Time, who Holder, class string, ends func(n int) (time.Time, bool)) Breaker {
-	wasOpen := b.IsOpen(now)
+	wasOpen := b.isOpen(now)
 	if !wasOpen && (now.Sub(b.Last) > apart || now.Before(b.Last.Add(-skew)) || !b.Until.IsZero()) {
 		b = Breaker{Key: b.Key}
 	}
@@ -156,7 +156,7 @@ func (b Breaker) failed(now time.Time, who Holder, class string, ends func(n int
 // answered takes in that the model has answered an attempt that had asked since entered. An
 // attempt from before the limit says nothing about it.
 func (b Breaker) answered(now, entered time.Time) Breaker {
-	if b.IsOpen(now) && entered.Before(b.Since) {
+	if b.isOpen(now) && entered.Before(b.Since) {
 		return b
 	}
 	return Breaker{Key: b.Key}

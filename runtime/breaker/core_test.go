@@ -39,8 +39,8 @@ func TestWhatOpensABreaker(t *testing.T) {
 	} {
 		b := Breaker{Key: Key{Provider: "p"}}
 		for i := 1; i <= c.need; i++ {
-			if b = b.failed(epoch, holder("a", 1), c.class, says(minute, c.known)); b.IsOpen(epoch) != (i == c.need) {
-				t.Errorf("%s: after %d failures open: %v", name, i, b.IsOpen(epoch))
+			if b = b.failed(epoch, holder("a", 1), c.class, says(minute, c.known)); b.isOpen(epoch) != (i == c.need) {
+				t.Errorf("%s: after %d failures open: %v", name, i, b.isOpen(epoch))
 			}
 		}
 		if _, a := b.admit(epoch.Add(time.Second), holder("b", 2), living); !a.Refused || !a.Until.Equal(minute) {
@@ -51,7 +51,7 @@ func TestWhatOpensABreaker(t *testing.T) {
 	for i := range 2 * enough { // too far from each other
 		b = b.failed(epoch.Add(time.Duration(i)*(apart+time.Minute)), holder("a", 1), "overloaded", says(epoch.Add(1000*time.Hour), false))
 	}
-	if b.IsOpen(b.Last) {
+	if b.isOpen(b.Last) {
 		t.Error("failures of different hours have opened it")
 	}
 }
@@ -68,10 +68,10 @@ func TestOneProbeDecides(t *testing.T) {
 	if _, second := probed.admit(later, c, living); !second.Refused || second.Probing == nil || second.Probing.Attempt != "b" || !second.Until.Equal(later.Add(asks)) {
 		t.Errorf("%+v", second)
 	}
-	if closed := probed.answered(later.Add(time.Second), later); closed.IsOpen(later.Add(time.Second)) || !closed.isEmpty() {
+	if closed := probed.answered(later.Add(time.Second), later); closed.isOpen(later.Add(time.Second)) || !closed.isEmpty() {
 		t.Errorf("it was answered: %+v", closed)
 	}
-	if same := probed.answered(later, epoch.Add(-time.Minute)); !same.IsOpen(later) {
+	if same := probed.answered(later, epoch.Add(-time.Minute)); !same.isOpen(later) {
 		t.Error("an attempt from before the limit has closed it")
 	}
 	again := probed.failed(later.Add(time.Second), b, "usage_limit", func(n int) (time.Time, bool) {
@@ -164,7 +164,7 @@ func TestABreakerUnderAnything(t *testing.T) {
 				if p := probing(); len(p) > 1 {
 					t.Fatalf("%v probe at once", p)
 				}
-				if b.IsOpen(now.Add(longest + forgotten)) {
+				if b.isOpen(now.Add(longest + forgotten)) {
 					t.Fatalf("it is open for ever: %+v", b)
 				}
 			},

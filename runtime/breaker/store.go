@@ -112,16 +112,16 @@ func parse(path string) (Breaker, error) {
 	return b, nil
 }
 
-// Admit asks whether an attempt may ask the provider. It may where that cannot be found out.
-func (s *Store) Admit(k Key, who Holder) (b Breaker, a Answer) {
+// admit asks whether an attempt may ask the provider. It may where that cannot be found out.
+func (s *Store) admit(k Key, who Holder) (b Breaker, a answer) {
 	if _, err := os.Lstat(s.path(k)); err != nil {
-		return Breaker{Key: k}, Answer{} // as it nearly always is
+		return Breaker{Key: k}, answer{} // as it nearly always is
 	}
 	if err := s.update(k, func(now Breaker) Breaker {
 		b, a = now.admit(s.now(), who, isDead)
 		return b
 	}); err != nil {
-		return Breaker{Key: k}, Answer{}
+		return Breaker{Key: k}, answer{}
 	}
 	return b, a
 }
@@ -131,14 +131,14 @@ func isDead(id proc.Identity) bool {
 	return verdict == proc.Dead
 }
 
-// IsOpen reports whether the breaker of a key is open.
-func (s *Store) IsOpen(k Key) bool {
+// isOpen reports whether the breaker of a key is open.
+func (s *Store) isOpen(k Key) bool {
 	b, err := parse(s.path(k))
-	return err == nil && b.Key == k && b.IsOpen(s.now())
+	return err == nil && b.Key == k && b.isOpen(s.now())
 }
 
-// Failed remembers a failure: see Breaker.
-func (s *Store) Failed(k Key, who Holder, class string, ends func(n int) (time.Time, bool)) {
+// failed remembers a failure: see Breaker.
+func (s *Store) failed(k Key, who Holder, class string, ends func(n int) (time.Time, bool)) {
 	_ = s.update(k, func(b Breaker) Breaker { return b.failed(s.now(), who, class, ends) })
 	s.forget()
 }
@@ -148,9 +148,9 @@ func (s *Store) forget() {
 	names, _ := filepath.Glob(filepath.Join(s.dir, "*.json"))
 	for _, name := range names {
 		b, err := parse(name)
-		if last := b.Until; err == nil && !b.IsOpen(s.now()) && s.now().After(b.Last.Add(forgotten)) && s.now().After(last) {
+		if last := b.Until; err == nil && !b.isOpen(s.now()) && s.now().After(b.Last.Add(forgotten)) && s.now().After(last) {
 			_ = s.update(b.Key, func(b Breaker) Breaker {
-				if b.IsOpen(s.now()) || b.Last.Add(forgotten).After(s.now()) {
+				if b.isOpen(s.now()) || b.Last.Add(forgotten).After(s.now()) {
 					return b
 				}
 				return Breaker{Key: b.Key}
@@ -159,13 +159,13 @@ func (s *Store) forget() {
 	}
 }
 
-// Answered remembers that the model has answered.
-func (s *Store) Answered(k Key, entered time.Time) {
+// answered remembers that the model has answered.
+func (s *Store) answered(k Key, entered time.Time) {
 	s.change(k, func(b Breaker) Breaker { return b.answered(s.now(), entered) })
 }
 
-// Left remembers that an attempt is over, and nothing is known by it.
-func (s *Store) Left(k Key, who Holder) {
+// left remembers that an attempt is over, and nothing is known by it.
+func (s *Store) left(k Key, who Holder) {
 	s.change(k, func(b Breaker) Breaker { return b.left(who) })
 }
 
@@ -184,7 +184,7 @@ func (s *Store) Open() []Breaker {
 	names, _ := filepath.Glob(filepath.Join(s.dir, "*.json"))
 	var all []Breaker
 	for _, name := range names {
-		if b, err := parse(name); err == nil && b.IsOpen(s.now()) {
+		if b, err := parse(name); err == nil && b.isOpen(s.now()) {
 			if p := b.Probe; p != nil && (isDead(p.By.Process) || !s.now().Before(p.Expires)) {
 				b.Probe = nil
 			}

@@ -13,6 +13,7 @@ import (
 
 	"hank/internal/proc"
 	"hank/runtime/internal/testkit"
+	"hank/runtime/usagelimit"
 	"hank/state"
 )
 
@@ -46,7 +47,7 @@ func TestRunsLearnFromEachOther(t *testing.T) {
 	first.Ended(limited("usage_limit", time.Hour))
 	second := account("2")
 	f := second.Enter()
-	if f == nil || f.Class != "usage_limit" || f.Rule != Rule || !f.Retriable || f.ResetsAt.Sub(*now) < time.Hour || !strings.Contains(f.Message, "run run-1 (codon a) of /x met the usage limit of anthropic at 20") {
+	if f == nil || f.Class != "usage_limit" || f.Rule != usagelimit.ForeseenRule || !f.Retriable || f.ResetsAt.Sub(*now) < time.Hour || !strings.Contains(f.Message, "run run-1 (codon a) of /x met the usage limit of anthropic at 20") {
 		t.Fatalf("%+v", f)
 	}
 	second.Ended(f) // what was foreseen is no failure more
@@ -88,13 +89,13 @@ func TestRunsLearnFromEachOther(t *testing.T) {
 func TestOneOfManyProbes(t *testing.T) {
 	t.Parallel()
 	s, now := store(t)
-	s.Failed(key, self(t, "0"), "usage_limit", says(now.Add(time.Second), true))
+	s.failed(key, self(t, "0"), "usage_limit", says(now.Add(time.Second), true))
 	*now = now.Add(time.Minute)
 	var through, group = make(chan string, 20), sync.WaitGroup{}
 	for i := range cap(through) {
 		group.Go(func() {
 			who := self(t, string(rune('a'+i)))
-			if _, a := s.Admit(key, who); !a.Refused {
+			if _, a := s.admit(key, who); !a.Refused {
 				through <- who.Attempt
 			}
 		})
@@ -121,14 +122,14 @@ func TestADamagedBreakerCostsNothing(t *testing.T) {
 		s, now := store(t)
 		testkit.Must(t, os.MkdirAll(s.dir, 0o700))
 		testkit.Must(t, damage(s.path(key)))
-		if _, a := s.Admit(key, self(t, "1")); a.Refused {
+		if _, a := s.admit(key, self(t, "1")); a.Refused {
 			t.Errorf("%s: %+v", name, a)
 		}
-		if s.IsOpen(key) {
+		if s.isOpen(key) {
 			t.Errorf("%s: open", name)
 		}
-		s.Failed(key, self(t, "1"), "usage_limit", says(now.Add(time.Hour), true))
-		if !s.IsOpen(key) {
+		s.failed(key, self(t, "1"), "usage_limit", says(now.Add(time.Hour), true))
+		if !s.isOpen(key) {
 			t.Errorf("%s: nothing is remembered any more", name)
 		}
 		if aside, _ := filepath.Glob(filepath.Join(s.dir, "*.unreadable")); len(aside) != 1 {
@@ -138,8 +139,8 @@ func TestADamagedBreakerCostsNothing(t *testing.T) {
 	nowhere := &Store{dir: filepath.Join(t.TempDir(), "file", "breakers"), now: time.Now}
 	testkit.Must(t, os.WriteFile(filepath.Dir(nowhere.dir), nil, 0o600))
 	for _, s := range []*Store{nowhere, {now: time.Now}} {
-		s.Failed(key, self(t, "1"), "usage_limit", says(time.Now().Add(time.Hour), true))
-		if _, a := s.Admit(key, self(t, "2")); a.Refused || s.IsOpen(key) || s.Open() != nil {
+		s.failed(key, self(t, "1"), "usage_limit", says(time.Now().Add(time.Hour), true))
+		if _, a := s.admit(key, self(t, "2")); a.Refused || s.isOpen(key) || s.Open() != nil {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -149,17 +150,17 @@ func TestADamagedBreakerCostsNothing(t *testing.T) {
 func TestTheProbeOfADeadRun(t *testing.T) {
 	t.Parallel()
 	s, now := store(t)
-	s.Failed(key, self(t, "0"), "usage_limit", says(now.Add(time.Second), true))
+	s.failed(key, self(t, "0"), "usage_limit", says(now.Add(time.Second), true))
 	*now = now.Add(time.Minute)
 	gone := self(t, "1")
 	gone.Process.StartTicks++ // its number was given to another one
-	if _, a := s.Admit(key, gone); !a.Probe {
+	if _, a := s.admit(key, gone); !a.Probe {
 		t.Fatalf("%+v", a)
 	}
 	if b := s.Open(); len(b) != 1 || b[0].Probe != nil {
 		t.Errorf("%+v", b)
 	}
-	if _, a := s.Admit(key, self(t, "2")); !a.Probe {
+	if _, a := s.admit(key, self(t, "2")); !a.Probe {
 		t.Errorf("%+v", a)
 	}
 	if b := s.Open(); len(b) != 1 || b[0].Probe == nil || b[0].Probe.By.Attempt != "2" {
@@ -171,9 +172,9 @@ func TestTheProbeOfADeadRun(t *testing.T) {
 func TestOldBreakersAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, now := store(t)
-	s.Failed(Key{Provider: "old"}, self(t, "0"), "usage_limit", says(now.Add(time.Hour), true))
+	s.failed(Key{Provider: "old"}, self(t, "0"), "usage_limit", says(now.Add(time.Hour), true))
 	*now = now.Add(30 * time.Hour)
-	s.Failed(key, self(t, "1"), "usage_limit", says(now.Add(time.Hour), true))
+	s.failed(key, self(t, "1"), "usage_limit", says(now.Add(time.Hour), true))
 	if names, _ := filepath.Glob(filepath.Join(s.dir, "*.json")); len(names) != 1 {
 		t.Errorf("there are %v", names)
 	}

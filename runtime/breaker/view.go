@@ -33,7 +33,7 @@ func seen(h Holder, at time.Time) Seen { return Seen{h.Execution, h.Run, h.Codon
 
 // ViewOf is a breaker as readers see it.
 func ViewOf(b Breaker) View {
-	v := View{Provider: b.Provider, BaseURL: b.BaseURL, Class: b.Class, Since: short(b.Since), Until: short(b.Until), SeenBy: seen(b.By, b.Last), says: b.Says()}
+	v := View{Provider: b.Provider, BaseURL: b.BaseURL, Class: b.Class, Since: short(b.Since), Until: short(b.Until), SeenBy: seen(b.By, b.Last), says: b.says()}
 	if b.Probe != nil {
 		by := seen(b.Probe.By, b.Probe.Since)
 		v.Probe = &by

@@ -81,9 +81,16 @@ func Choose(c *plan.Codon, series []*state.Codon, usable func(model.Ref) bool) *
 	}
 	chosen := *c
 	if chosen.Model = all[i]; chosen.Model.Kind().Name != c.Model.Kind().Name {
-		chosen.ContinuationMode = plan.Fresh
+		return Fresh(&chosen)
 	}
 	return &chosen
+}
+
+// Fresh is a codon that begins a new session.
+func Fresh(c *plan.Codon) *plan.Codon {
+	anew := *c
+	anew.ContinuationMode = plan.Fresh
+	return &anew
 }
 
 // Decide is what follows when an attempt of a series at a codon fails with a failure: what is
@@ -132,6 +139,9 @@ func (t Taken) String() string {
 // Fits reports whether an agent can continue a session: it is one of its own. Of a session
 // that no record has nobody knows.
 func Fits(s *state.State, session string, c *plan.Codon) bool {
+	if session == "" {
+		return true
+	}
 	for _, r := range s.Runs {
 		for _, record := range r.Codons() {
 			if record.ClaudeSessionID == session && record.Harness != "" && record.Harness != state.HarnessReplay {

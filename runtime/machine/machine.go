@@ -31,6 +31,7 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 		found = append(found, p.Diagnose(pointer, rule, hint, lack.String()+" is not here"))
 	}
 	found = append(found, lookForAgents(ctx, p, here)...)
+	found = append(found, lookForFallbacks(ctx, p, here)...)
 	c = agents.Confine(p, p.Settings.Sandbox, here.Layout, here.Environ, here.Kernel)
 	if err := c.Refusal(); err != nil {
 		rule := "sandbox-missing"
@@ -59,6 +60,30 @@ func lookForAgents(ctx context.Context, p *plan.Program, here Place) (found []di
 		}
 		if check.Problem != "" {
 			found = append(found, p.Diagnose(pointer+"/model", "missing-agent", "", fmt.Sprintf("codon %q cannot start: %s", codon.ID, check.Problem)))
+		}
+	})
+	return found
+}
+
+// lookForFallbacks looks for the agents that codons fall back to, and that no codon has as
+// its own; each is said once.
+func lookForFallbacks(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.Diagnostic) {
+	said := map[string]bool{}
+	p.Hank.EachCodon(func(pointer string, codon *plan.Codon) {
+		for i, f := range codon.Fallback {
+			name, err := f.Model.Harness()
+			if err != nil || said[name] {
+				continue
+			}
+			said[name] = true
+			check, known := here.Known[name]
+			if !known {
+				check = agents.Harnesses[name].Check(ctx, here.Environ)
+				here.Known[name] = check
+			}
+			if check.Problem != "" {
+				found = append(found, p.Diagnose(fmt.Sprintf("%s/fallback/%d", pointer, i), "fallback-agent", "", fmt.Sprintf("codon %q cannot fall back to %s: %s", codon.ID, f.Model, check.Problem)))
+			}
 		}
 	})
 	return found

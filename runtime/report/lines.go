@@ -42,7 +42,11 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 		if s.LiveCodon.Status != state.Running {
 			how = string(s.LiveCodon.Status) + ", "
 		}
-		line("running", "%s (%sfor %s)", s.LiveCodon.CodonID, how, since)
+		instead := ""
+		if of := s.LiveCodon.FallbackOf; of != "" {
+			instead = ", with " + s.LiveCodon.Model + " instead of " + of
+		}
+		line("running", "%s (%sfor %s)%s", s.LiveCodon.CodonID, how, since, instead)
 	case last != nil && last.Status == state.Failed && last.FailureReason != nil && !s.movedAway():
 		word := verdict.OfCodon(last, "")
 		if word == verdict.Stopped || word == verdict.Crashed {

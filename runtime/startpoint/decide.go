@@ -8,10 +8,12 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/shell"
+	"hank/plan/model"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/runtime/edits"
 	"hank/runtime/exitcode"
+	"hank/runtime/fallback"
 	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/request"
@@ -159,7 +161,8 @@ func waited(s *state.State, run *state.Run, last *state.Codon) *state.Codon {
 	if run == nil || i < 0 {
 		return nil
 	}
-	return usagelimit.Continued(s.ExecutionPlan()[i].Codon, retry.Series(s, run, last.CodonID))
+	series := retry.Series(s, run, last.CodonID)
+	return usagelimit.Continued(fallback.Choose(s.ExecutionPlan()[i].Codon, series, func(model.Ref) bool { return true }), series)
 }
 
 // chooseRetry goes back to the beginning of a codon.

@@ -214,11 +214,11 @@ func Of(s *state.State) *Waiting {
 	if run == nil || next >= len(entries) {
 		return nil
 	}
-	return Last(retry.Series(s, run, entries[next].CodonID))
+	return last(retry.Series(s, run, entries[next].CodonID))
 }
 
-// Last is the wait that a series leads to; nil: none.
-func Last(series []*state.Codon) *Waiting {
+// last is the wait that a series leads to; nil: none.
+func last(series []*state.Codon) *Waiting {
 	if len(series) == 0 {
 		return nil
 	}

@@ -136,7 +136,7 @@ func OfCodon(c *state.Codon, run Verdict) Verdict {
 		return Paused
 	case state.InterruptedByRefusal:
 		return Refused
-	case state.InterruptedByLimit:
+	case state.InterruptedByLimit, state.InterruptedByFallback:
 		return Unavailable
 	}
 	return Failed

@@ -196,6 +196,8 @@ func effect(run *state.Run, i int) (Effect, string) {
 		return Ignored, fmt.Sprintf("it failed (%s), which onFailure ignores, and the plan continued", reason(c))
 	case c.Interrupted == state.InterruptedByLimit && !last:
 		return Cut, fmt.Sprintf("it was interrupted by %s (%s), and was continued after a wait", interruption(c), reason(c))
+	case c.Interrupted == state.InterruptedByFallback && !last:
+		return Cut, fmt.Sprintf("it was interrupted by %s (%s), and was tried with the next model of its fallback", interruption(c), reason(c))
 	case c.Interrupted != "":
 		return Cut, fmt.Sprintf("it was interrupted by %s, and the run ended", interruption(c))
 	case !last:
@@ -287,7 +289,8 @@ func reason(c *state.Codon) string {
 // interruption is what interrupted a record, in words.
 func interruption(c *state.Codon) string {
 	words := map[string]string{state.InterruptedByCrash: "a crash", state.InterruptedBySignal: "a signal", state.InterruptedByStop: "hank stop",
-		state.InterruptedByPause: "an error of hank itself", state.InterruptedByRefusal: "its provider, which refused the key or the model", state.InterruptedByLimit: "its provider, which did not answer for now"}
+		state.InterruptedByPause: "an error of hank itself", state.InterruptedByRefusal: "its provider, which refused the key or the model", state.InterruptedByLimit: "its provider, which did not answer for now",
+		state.InterruptedByFallback: "its provider, which did not let it work"}
 	if word := words[c.Interrupted]; word != "" {
 		return word
 	}

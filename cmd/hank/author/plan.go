@@ -23,7 +23,7 @@ func Plan() *cli.Command {
 With HANK (a hank.json) or the DIR that holds one: the initial plan. Loop iterations
 are added as they are reached. Reads only.
 
-Below the list: when loops end, gates, budgets, which codons share a session of their
+Below the list: when loops end, fallbacks, gates, budgets, which codons share a session of their
 agent, and the patterns that each codon adds to what checkpoints track. The size of a
 prompt is without what its placeholders stand for. --limit and --before show the list alone.
 

@@ -60,7 +60,9 @@ type Planned struct {
 	Budget  *plan.CodonBudget `json:"budget,omitempty"`
 	Gate    *plan.Gate        `json:"gate,omitempty"` // of the codon; that of a loop is in loops
 	Timeout float64           `json:"timeoutSeconds,omitempty"`
-	Failure plan.OnFailure    `json:"onFailure"`
+	// Fallback are the models for attempts that the provider of Model does not let work.
+	Fallback []string       `json:"fallback,omitempty"`
+	Failure  plan.OnFailure `json:"onFailure"`
 
 	But string `json:"-"` // what the verdict leaves unsaid
 }
@@ -175,6 +177,9 @@ func (x *expander) entry(i int, e plan.Entry) Planned {
 	c := e.Codon
 	p := Planned{Index: i + 1, CodonID: e.CodonID, Name: c.Name, Model: c.Model.String(), Session: c.ContinuationMode,
 		Budget: c.Budget, Gate: c.Gate, Timeout: c.Timeout, Failure: c.Failure(), Prompt: x.prompt(e), Tracks: x.tracks(e)}
+	for _, f := range c.Fallback {
+		p.Fallback = append(p.Fallback, f.Model.String())
+	}
 	if l := e.LoopContext; l != nil {
 		p.LoopID, p.Iteration = l.LoopID, &l.Iteration
 		x.loop(e)

@@ -34,7 +34,7 @@ func (p Planned) PromptText() string {
 
 // Sentence is one fact about the plan that its list of codons has no room for.
 type Sentence struct {
-	About string // loop, gate, budget, session or tracks
+	About string // loop, fallback, gate, budget, session or tracks
 	Text  string
 }
 
@@ -53,6 +53,9 @@ func (p *Plan) Sentences() []Sentence {
 		}
 	}
 	for i, e := range p.Codons {
+		if len(e.Fallback) > 0 && p.first(i) {
+			say("fallback", "%s: %s, where the provider of %s does not let it work", p.named(e), strings.Join(e.Fallback, ", then "), e.Model)
+		}
 		if e.Gate != nil && p.first(i) {
 			say("gate", "%s", gateText(e.Gate, p.named(e)))
 		}
