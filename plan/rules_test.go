@@ -182,6 +182,13 @@ var brokenHanks = []broken{
 	{name: "continue a shell codon around a loop that may be over", hank: hankOf(agentCodon("y", "fresh"), loopOf("l", untilFull, agentCodon("a", "continue-previous"), shellCodon("z"))), want: "continue-wrap", at: `"continue-previous"`},
 	{name: "continue without files", hank: hankOf(agentCodon("z", "fresh", `"checkpointedFiles": []`), agentCodon("a", "continue-previous")), want: "continue-untracked", at: `"continue-previous"`},
 	{name: "continue what may be skipped", hank: hankOf(agentCodon("z", "fresh", `"skipIf": {"files": ["z"]}`), agentCodon("a", "continue-previous")), want: "continue-after-skip", at: `"continue-previous"`},
+	{name: "continue after fallback", hank: hankOf(agentCodon("z", "fresh", `"fallback": ["haiku"]`), agentCodon("a", "continue-previous")), want: "continue-after-fallback", at: `"continue-previous"`, hint: `set "fresh"`},
+	{name: "a script that falls back", hank: hankOf(shellCodon("a", `"fallback": ["haiku"]`)), want: "fallback-shell", at: `"haiku"`},
+	{name: "a script to fall back to", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["shell"]`)), want: "fallback-shell", at: `"shell"`},
+	{name: "a fallback twice", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["haiku", {"model": "haiku", "harness": "claude"}]`)), want: "fallback-twice", at: `{"model": "haiku"`},
+	{name: "a fallback to itself", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["sonnet"]`)), want: "fallback-twice", at: `"sonnet"]`},
+	{name: "an unknown fallback", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["haikku"]`)), want: "unknown-model", at: `"haikku"`, hint: "haiku"},
+	{name: "a fallback of an unknown agent", hank: hankOf(agentCodon("a", "fresh", `"fallback": [{"model": "haiku", "harness": "exec"}]`)), want: "bad-value", at: `"exec"`},
 	{name: "continue after ignore", hank: hankOf(agentCodon("z", "fresh", `"onFailure": "ignore"`), agentCodon("a", "continue-previous")), want: "continue-after-ignore", at: `"continue-previous"`, hint: `set "fresh"`},
 
 	// budgets
@@ -322,7 +329,7 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
-var testedElsewhere = []string{"missing-variable", "missing-program", "missing-agent", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
+var testedElsewhere = []string{"missing-variable", "missing-program", "missing-agent", "fallback-agent", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
 
 // aKey is put together, so that no scanner takes it for a leak.
 var aKey = "sk-" + "ant-api03-abCD12efGH34ijKL56mnOP78"

@@ -35,3 +35,20 @@ type FailureReason struct {
 
 	Unknown jsontext.Value `json:",embed"`
 }
+
+// What interrupted a codon that is failed though its agent did not fail.
+const (
+	InterruptedByCrash  = "crash"
+	InterruptedBySignal = "signal"
+	InterruptedByStop   = "stop"
+	InterruptedByPause  = "pause" // hank itself could not continue
+	// InterruptedByRefusal: its provider refused the key or the model, which no
+	// waiting changes.
+	InterruptedByRefusal = "refusal"
+	// InterruptedByLimit: its provider does not answer for now. The run waits until the
+	// failure's ResetsAt, and then continues the attempt.
+	InterruptedByLimit = "usage_limit"
+	// InterruptedByFallback: its provider did not let it work, and the next attempt works
+	// with the next model of the codon's fallback.
+	InterruptedByFallback = "fallback"
+)

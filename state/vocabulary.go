@@ -294,23 +294,6 @@ type Settling struct {
 	At            *Time          `json:"at,omitempty"` // when nothing of the codon was alive any more
 }
 
-// What interrupted a codon that is failed though its agent did not fail.
-const (
-	InterruptedByCrash  = "crash"
-	InterruptedBySignal = "signal"
-	InterruptedByStop   = "stop"
-	InterruptedByPause  = "pause" // hank itself could not continue
-	// InterruptedByRefusal: its provider refused the key or the model, which no
-	// waiting changes.
-	InterruptedByRefusal = "refusal"
-	// InterruptedByLimit: its provider does not answer for now. The run waits until the
-	// failure's ResetsAt, and then continues the attempt.
-	InterruptedByLimit = "usage_limit"
-	// InterruptedByFallback: its provider did not let it work, and the next attempt works
-	// with the next model of the codon's fallback.
-	InterruptedByFallback = "fallback"
-)
-
 // BudgetExceeded tells which limit a codon hit: what the attempt might use, and
 // what it has used.
 type BudgetExceeded struct {

@@ -13,6 +13,7 @@ import (
 type Fallback struct {
 	Model   Ref
 	Harness string // the agent that works with it; empty: the usual one, or that of the name
+	Unknown jsontext.Value
 }
 
 // fallbackFields is a Fallback as an object.
@@ -24,10 +25,10 @@ type fallbackFields struct {
 
 // MarshalJSONTo writes an object, or a string if there is only a name.
 func (f Fallback) MarshalJSONTo(e *jsontext.Encoder) error {
-	if f.Harness == "" && !f.Model.Resolved() {
+	if f.Harness == "" && !f.Model.Resolved() && len(f.Unknown) == 0 {
 		return json.MarshalEncode(e, f.Model)
 	}
-	return json.MarshalEncode(e, fallbackFields{Model: f.Model, Harness: f.Harness})
+	return json.MarshalEncode(e, fallbackFields(f))
 }
 
 // UnmarshalJSONFrom reads an object, or a string as a name.
@@ -37,7 +38,7 @@ func (f *Fallback) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	var fields fallbackFields
 	err := json.UnmarshalDecode(d, &fields)
-	f.Model, f.Harness = fields.Model, fields.Harness
+	*f = Fallback(fields)
 	return err
 }
 

@@ -69,6 +69,11 @@ func lookForAgents(ctx context.Context, p *plan.Program, here Place) (found []di
 // its own; each is said once.
 func lookForFallbacks(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.Diagnostic) {
 	said := map[string]bool{}
+	p.Hank.EachCodon(func(_ string, codon *plan.Codon) {
+		if name, err := codon.Model.Harness(); err == nil {
+			said[name] = true
+		}
+	})
 	p.Hank.EachCodon(func(pointer string, codon *plan.Codon) {
 		for i, f := range codon.Fallback {
 			name, err := f.Model.Harness()

@@ -17,7 +17,7 @@ import (
 const needy = `{
 "overrides": {"sandbox": "workspace"},
 "requirements": {"env": [" NEEDED ", "THERE"], "tools": ["no-such-program"]},
-"hank": [{"id": "a", "name": "A", "model": "sonnet", "continuationMode": "fresh", "promptText": "Do it.",
+"hank": [{"id": "a", "name": "A", "model": "sonnet", "continuationMode": "fresh", "promptText": "Do it.", "fallback": ["haiku", "gpt-5"],
   "rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "src"}}, {"type": "copy", "copy": {"from": "t", "to": "new"}}]}]}`
 
 // Each thing that is missing is said once, at the field that asks for it, and as a fact
@@ -40,17 +40,17 @@ func TestWhatTheMachineLacks(t *testing.T) {
 		found, _ := Look(t.Context(), p, here)
 		for _, d := range found {
 			rules, pointers = append(rules, d.Rule), append(pointers, d.Pointer)
-			if d.Line == 0 || diagnostic.Of(d.Rule).Machine != (d.Severity == diagnostic.Warning) {
+			if d.Line == 0 || d.Rule != "fallback-agent" && diagnostic.Of(d.Rule).Machine != (d.Severity == diagnostic.Warning) {
 				t.Errorf("%s", d)
 			}
 		}
 		return rules, pointers
 	}
 	rules, pointers := look()
-	if want := []string{"missing-variable", "missing-program", "missing-agent", "sandbox-missing", "target-exists"}; !slices.Equal(rules, want) {
+	if want := []string{"missing-variable", "missing-program", "missing-agent", "fallback-agent", "sandbox-missing", "target-exists"}; !slices.Equal(rules, want) {
 		t.Errorf("got %v, want %v", rules, want)
 	}
-	if want := []string{"/requirements/env/0", "/requirements/tools/0", "/hank/0/model", "/overrides/sandbox", "/hank/0/rigSetup/0/copy/to"}; !slices.Equal(pointers, want) {
+	if want := []string{"/requirements/env/0", "/requirements/tools/0", "/hank/0/model", "/hank/0/fallback/1", "/overrides/sandbox", "/hank/0/rigSetup/0/copy/to"}; !slices.Equal(pointers, want) {
 		t.Errorf("got %v, want %v", pointers, want)
 	}
 	here.Layout.Workspace = root // the execution is inside of it
