@@ -196,6 +196,7 @@ type Codon struct {
 	MaxExtensions          int               `json:"maxExtensions,omitzero"`
 	AutoCompact            bool              `json:"autoCompact,omitzero"`
 	ShimIdleTimeout        int               `json:"shimIdleTimeout,omitzero"` // seconds
+	OnStuck                steps.OnStuck     `json:"onStuck,omitzero"`         // hank's addition
 	Budget                 *CodonBudget      `json:"budget,omitzero"`
 
 	// hank's additions.
@@ -377,10 +378,15 @@ func (c Codon) Failure() OnFailure {
 
 // Policy is how the codon is tried again after failures of a kind.
 func (c Codon) Policy(kind steps.Kind) steps.Policy {
-	if c.OnFailure != Retry {
+	if !c.Retries(kind) {
 		return steps.Policy{Rule: -1}
 	}
 	return c.RetryConfig.Policy(kind)
+}
+
+// Retries reports whether the codon is tried again after failures of a kind.
+func (c Codon) Retries(kind steps.Kind) bool {
+	return c.OnFailure == Retry || c.OnStuck == steps.RetryStuck && kind == "silent"
 }
 
 // Extensions is how often the codon may be prompted again by

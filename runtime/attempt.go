@@ -18,6 +18,7 @@ import (
 	"hank/runtime/gate"
 	"hank/runtime/harness/noop"
 	"hank/runtime/history"
+	"hank/runtime/result"
 	"hank/runtime/session"
 	"hank/runtime/usergit"
 	"hank/runtime/verdict"
@@ -102,6 +103,14 @@ func (h host) ExplainRefusal(f *state.FailureReason) {
 
 func (h host) Say(format string, args ...any) {
 	h.d.detail(format, args...)
+}
+
+func (h host) Stuck(s codon.Stuck) {
+	h.d.note("codon.stuck", s)
+	h.d.say("%s: the agent may be stuck: %s", s.CodonID, s.Message)
+	if h.d.request.Notify != "" {
+		result.Notify(context.Background(), h.d.request, h.d.ui, h.d.result(verdict.Outcome{Reason: verdict.EndWaits, Codon: s.CodonID, Detail: "the agent may be stuck: " + s.Message}, nil), nil)
+	}
 }
 
 func (h host) Monitor() *codon.Monitor { return h.d.ui.Monitor }

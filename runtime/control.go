@@ -207,7 +207,7 @@ func (d *driver) liveStatus() live.Status {
 	}
 	if run := s.Current(); run != nil {
 		if c := run.Live(); c != nil {
-			status.CodonID, status.Status = c.CodonID, string(c.Status)
+			status.CodonID, status.Status, status.Silence = c.CodonID, string(c.Status), d.ui.Monitor.Now().Silence
 		}
 	}
 	return status

@@ -55,6 +55,16 @@ type OnLimit string
 // is fail.
 const Wait OnLimit = "wait"
 
+// OnStuck says what follows when an agent shows no sign of life for as long as its idle
+// timeout.
+type OnStuck string
+
+// The answers. The other one, stop, is that of an empty one: the attempt ends, and has failed.
+const (
+	ReportStuck OnStuck = "report" // it is said, and the agent goes on
+	RetryStuck  OnStuck = "retry"  // the attempt ends, and is made again whatever onFailure says
+)
+
 // LongestWait is how long a limit is waited out where nothing else is said.
 const LongestWait = 6 * time.Hour
 

@@ -46,6 +46,7 @@ type host struct {
 	checkpoints map[state.SHA][]string
 	stopping    []codon.Request
 	explained   int
+	stuck       []codon.Stuck
 
 	sessions     []map[string]string // that were kept
 	sessionError error               // of keeping one
@@ -228,6 +229,8 @@ func (h *host) BringBackSession(_ context.Context, f session.Files, to state.SHA
 }
 
 func (h *host) Say(string, ...any) {}
+
+func (h *host) Stuck(s codon.Stuck) { h.stuck = append(h.stuck, s) }
 
 func (h *host) Monitor() *codon.Monitor { return nil }
 

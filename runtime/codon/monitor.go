@@ -7,22 +7,24 @@ import (
 
 	"hank/plan"
 	"hank/runtime/harness"
+	"hank/runtime/silence"
 	"hank/state"
 )
 
 // Activity is what a run does at a moment, for whoever watches it.
 type Activity struct {
-	Codon    state.CodonID // empty: no codon is running
-	Number   int           // of the codon in the plan, from 1
-	Extent   plan.Extent   // how many codons the plan comes to
-	Since    time.Time     // when the attempt began; where no codon is running, when the step did
-	Cost     state.USD     // of the attempt so far
-	Replayed state.USD     // the part of it that is not paid
-	Step     string        // what is waited for, where no tool is running
-	Tool     string        // the tool that is running, with its main argument
-	Words    string        // what the agent or script printed last: the beginning of it
-	Last     string        // the same: the end of it
-	Stop     string        // what the run was asked to do when the codon has ended
+	Codon    state.CodonID     // empty: no codon is running
+	Number   int               // of the codon in the plan, from 1
+	Extent   plan.Extent       // how many codons the plan comes to
+	Since    time.Time         // when the attempt began; where no codon is running, when the step did
+	Cost     state.USD         // of the attempt so far
+	Replayed state.USD         // the part of it that is not paid
+	Step     string            // what is waited for, where no tool is running
+	Tool     string            // the tool that is running, with its main argument
+	Words    string            // what the agent or script printed last: the beginning of it
+	Last     string            // the same: the end of it
+	Silence  *silence.Evidence // what is known of an agent without a sign of life; nil: it shows one
+	Stop     string            // what the run was asked to do when the codon has ended
 }
 
 // Monitor is where a run shows its Activity. To show it costs the run an

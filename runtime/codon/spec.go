@@ -111,6 +111,8 @@ type Host interface {
 	// Say remarks something about the attempt, and Monitor is where the activity is
 	// shown; it may be nil.
 	Say(format string, args ...any)
+	// Stuck tells that the silence limit of the agent is over.
+	Stuck(Stuck)
 	Monitor() *Monitor
 }
 
@@ -132,6 +134,7 @@ type attempt struct {
 	context   bool      // the context window was full
 	exceeded  *state.BudgetExceeded
 	refused   *state.FailureReason // the provider's, which ended the agent
+	stuck     string               // what was known when the silence limit was over
 	givenUp   *state.FailureReason // what the agent would have waited for without end
 	skip      bool
 	stop      *Request // the run is to end

@@ -14,6 +14,7 @@ import (
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/keeper"
+	"hank/runtime/silence"
 	"hank/state"
 )
 
@@ -36,6 +37,11 @@ type turn struct {
 	observe func(harness.Observation) (stop bool, err error)
 	// waits is told what is waited for at the end: may be nil.
 	waits func(what string)
+	// quiet is told of what is known of the agent while it shows no sign of life, and that
+	// its silence limit is over; nil: it has said something. It says whether to stop.
+	quiet func(e *silence.Evidence, over bool) (stop bool)
+	watch silence.Watch
+	wants func() silence.Waits // what the agent waits for
 	// tick is called a few times a second; its error kills the agent.
 	tick     func(now time.Time) error
 	requests <-chan Request
@@ -130,6 +136,8 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 		return res, err
 	}
 	began, heard := time.Now(), time.Now()
+	t.watch.PID = p.PID()
+	told := false // of this silence
 	stop := time.NewTimer(0)
 	stop.Stop()
 	defer stop.Stop()
@@ -149,7 +157,10 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 			if !more {
 				return res, nil
 			}
-			heard = time.Now()
+			if heard = time.Now(); told {
+				told = false
+				t.quiet(nil, false)
+			}
 			ends, err := t.line(line)
 			lines.done(line)
 			if err != nil {
@@ -177,9 +188,15 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 				p.Kill()
 				return res, err
 			}
-			if t.silence > 0 && now.Sub(heard) > t.silence && !res.silent {
-				res.silent = true
-				t.stop(p)
+			if t.quiet != nil && !res.silent && !gone {
+				over := t.silence > 0 && now.Sub(heard) > t.silence && !told
+				if e := t.watch.Look(heard, now, t.wants(), over); e != nil {
+					told = told || over
+					if t.quiet(e, over) {
+						res.silent = true
+						t.stop(p)
+					}
+				}
 			}
 			if t.limit > 0 && now.Sub(began) > t.limit && !res.overTime {
 				res.overTime = true

@@ -12,6 +12,7 @@ import (
 
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
+	"hank/runtime/silence"
 	"hank/state"
 )
 
@@ -69,9 +70,9 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		start:   transcript.Start{Harness: a.Harness.Name(), Attempt: a.ID, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost, SessionTokens: transcript.Counted(req.SessionTokens)},
 		silence: a.silence(), limit: a.Limits.TimeLeft(a.spentTime()), timeout: a.timeoutLeft(),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
-		lastWord: a.lastWord(),
-		waits:    a.host.Monitor().Step,
-		tick:     func(now time.Time) error { return a.recordUsage(now, false) },
+		lastWord: a.lastWord(), quiet: a.quiet, wants: a.waitsFor, watch: silence.Watch{Workspace: a.Layout.Workspace},
+		waits: a.host.Monitor().Step,
+		tick:  func(now time.Time) error { return a.recordUsage(now, false) },
 	}
 	a.host.Monitor().Step(a.startStep())
 	if a.working.IsZero() {

@@ -18,6 +18,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/operation"
+	"hank/runtime/silence"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -31,6 +32,8 @@ type Status struct {
 	Since time.Time `json:"since"`
 	// Stopping says that it was asked to stop: after-codon, or now.
 	Stopping string `json:"stopping,omitempty"`
+	// Silence is what is known of an agent without a sign of life; nil: it shows one.
+	Silence *silence.Evidence `json:"silence,omitempty"`
 }
 
 // The values of Status.Stopping.

@@ -91,6 +91,9 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	if s.LastEvent != nil {
 		line("last event", "%s", term.Age(*s.LastEvent, now))
 	}
+	if s.Silence != nil {
+		line("silence", "%s", s.Silence.Text(now))
+	}
 	switch s.Stopping {
 	case "now":
 		line("stopping", "the run is stopping now")

@@ -25,6 +25,7 @@ import (
 	"hank/runtime/gate"
 	"hank/runtime/live"
 	"hank/runtime/question"
+	"hank/runtime/silence"
 	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -58,6 +59,7 @@ type Status struct {
 	Said       string            `json:"said,omitempty"`      // the last line of the agent
 	Tool       string            `json:"tool,omitempty"`      // that the agent uses at the moment
 	Silent     bool              `json:"silent"`              // past the silence limit
+	Silence    *silence.Evidence `json:"silence,omitempty"`   // what is known of an agent that says nothing
 	Stopping   string            `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
 	Mute       bool              `json:"unanswered,omitzero"` // the run does not answer
 	StoreBytes int64             `json:"storeBytes"`          // what the checkpoints take
@@ -304,7 +306,7 @@ func (s *Status) askRun(ctx context.Context) {
 	defer cancel()
 	live, err := live.Ask(limited, s.Execution)
 	var mute *control.UnansweredError
-	s.Stopping, s.Mute = live.Stopping, errors.As(err, &mute)
+	s.Stopping, s.Silence, s.Mute = live.Stopping, live.Silence, errors.As(err, &mute)
 }
 
 // ofRun fills in what that run is about.

@@ -44,7 +44,7 @@ func After(c *plan.Codon, series []*state.Codon) Next {
 	last := series[len(series)-1]
 	n.policy = c.Policy(kindOf(last.FailureReason))
 	n.count(c, series)
-	if last.FailureReason.Retriable && !last.FailureIgnored && c.OnFailure == plan.Retry {
+	if last.FailureReason.Retriable && !last.FailureIgnored && c.Retries(kindOf(last.FailureReason)) {
 		n.Left = max(0, 1+n.policy.Retries-n.failed)
 		n.Again, n.Pause = n.Left > 0, n.Left == 0 && n.policy.Pause
 	}

@@ -30,7 +30,7 @@ var repeating = []string{"codon.started", "codon.completed"}
 
 // eventTypes are the types of events: those that are published, and hank's own.
 func eventTypes() []string {
-	types := []string{"checkpoint.private", "codon.fallback", "data.changed", "run.waited", "run.waiting", "sandbox.applied"}
+	types := []string{"checkpoint.private", "codon.fallback", "codon.stuck", "data.changed", "run.waited", "run.waiting", "sandbox.applied"}
 	for _, e := range eventfields.All() {
 		types = append(types, e.Type)
 	}
@@ -375,6 +375,8 @@ func (n note) words(of string) string {
 		return n.Path + " is in the checkpoints, and files of this name hold secrets"
 	case "codon.fallback":
 		return fmt.Sprintf("falls back from %s to %s: %s", n.From, n.To, n.Message)
+	case "codon.stuck":
+		return "the agent may be stuck: " + n.Message
 	case "data.changed":
 		return "the data has changed: " + listed(n.Names, n.More)
 	case "run.waiting":
