@@ -56,7 +56,7 @@ func TestASilenceIsReportedWithItsEvidence(t *testing.T) {
 	if len(all) != 1 || all[0].Then != "stop" || all[0].CodonID != "a" || all[0].Processes < 2 || all[0].Changed != nil || time.Since(all[0].Since) > time.Minute {
 		t.Fatalf("%+v", all)
 	}
-	if c := s.last("a"); c.FailureReason.Class != "silent" || !strings.Contains(c.FailureReason.Message, "of processor time in ") || !strings.Contains(c.FailureReason.Message, "no change seen in the workspace") {
+	if c := s.last("a"); c.FailureReason.Class != "silent" || !strings.Contains(c.FailureReason.Message, "processes are alive") || !strings.Contains(c.FailureReason.Message, "no change seen in the workspace") {
 		t.Errorf("%+v", c.FailureReason)
 	}
 	if said := strings.Join(s.said, "\n"); !strings.Contains(said, "a: the agent may be stuck: nothing printed for ") {

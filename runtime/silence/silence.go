@@ -53,9 +53,10 @@ func WaitsFor(tool string) Waits {
 	return w
 }
 
-// every is how long nothing is looked at again, and Notable how long a silence is before
-// anybody is shown it.
+// first is how long a silence is before it is looked at, every how long nothing is looked at
+// again, and Notable how long a silence is before anybody is shown it.
 const (
+	first   = time.Second
 	every   = 5 * time.Second
 	Notable = 30 * time.Second
 )
@@ -76,11 +77,11 @@ type Watch struct {
 // looks at the processes at most every few seconds, unless final is set.
 func (w *Watch) Look(since, now time.Time, waits Waits, final bool) *Evidence {
 	quiet := now.Sub(since)
-	if quiet < every && !final {
+	if quiet < first && !final {
 		return nil
 	}
 	if !since.Equal(w.since) {
-		w.since, w.looked, w.begun = since, time.Time{}, now
+		w.since, w.looked, w.begun = since, now, now
 		_, w.base = used(w.PID)
 	}
 	if final || now.Sub(w.looked) >= every {
@@ -156,7 +157,14 @@ func (e *Evidence) Text(now time.Time) string {
 	if e.Processes == 0 {
 		parts = append(parts, "its processes cannot be seen")
 	} else {
-		parts = append(parts, fmt.Sprintf("%s took %.1fs of processor time in %s", term.Count(e.Processes, "process"), e.CPU, term.Duration(time.Duration(e.Observed*float64(time.Second)).Round(time.Second))))
+		alive := "1 process is alive"
+		if e.Processes > 1 {
+			alive = fmt.Sprintf("%d processes are alive", e.Processes)
+		}
+		if e.Observed >= 1 {
+			alive += fmt.Sprintf(" and took %.1fs of processor time in %s", e.CPU, term.Duration(time.Duration(e.Observed*float64(time.Second)).Round(time.Second)))
+		}
+		parts = append(parts, alive)
 	}
 	if e.Changed != nil {
 		parts = append(parts, "the workspace last changed "+term.Age(*e.Changed, now))

@@ -15,7 +15,7 @@ func TestWhatIsSeenOfASilence(t *testing.T) {
 	dir := t.TempDir()
 	w := &Watch{Workspace: dir, PID: os.Getpid()}
 	since := time.Now()
-	if e := w.Look(since, since.Add(time.Second), Waits{}, false); e != nil {
+	if e := w.Look(since, since.Add(first), Waits{}, false); e != nil {
 		t.Errorf("after a second: %+v", e)
 	}
 	if e := w.Look(since, since.Add(Notable-time.Second), Waits{}, false); e != nil {
