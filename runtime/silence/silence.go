@@ -1,5 +1,5 @@
-// Package silence gathers what is known of an agent that shows no sign of life, so that a
-// person, or the hank, can tell one that works from one that is stuck.
+// Package silence gathers what is known of an agent that shows no sign of life, so that the
+// user, or the hank, can tell one that works from one that is stuck.
 //
 //   - A silence begins with the last line that the agent has printed.
 //   - Evidence is what its processes have done since: the processor time that they have
