@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/plan/sentinel"
 )
 
 // Change is a difference between two programs.
@@ -188,13 +190,7 @@ func (p *Program) sentinelFiles(s Sentinel) []string {
 		files = append(files, ref)
 		config, base = jsontext.Value(p.texts[path.Clean(ref)]), path.Dir(ref)
 	}
-	var c sentinelConfig
-	_ = json.Unmarshal(config, &c) // it was checked when the program was loaded
-	named := slices.Concat(c.SystemPromptFile, c.UserPromptFile)
-	if c.StructuredOutput != nil && c.StructuredOutput.SchemaFile != "" {
-		named = append(named, c.StructuredOutput.SchemaFile)
-	}
-	for _, f := range named {
+	for _, f := range sentinel.Files(config) { // it was checked when the program was loaded
 		files = append(files, path.Join(base, f))
 	}
 	return files

@@ -323,16 +323,6 @@ func (s Sentinel) Required() bool {
 	return json.Unmarshal(s.Settings, &settings) == nil && settings.Fail
 }
 
-// NeedsSentinel is the first sentinel without which the codon fails; empty: none.
-func (c *Codon) NeedsSentinel() string {
-	for _, s := range c.Sentinels {
-		if s.Required() {
-			return s.Name()
-		}
-	}
-	return ""
-}
-
 // ref is the reference to the sentinel's configuration file; empty if the
 // configuration is in the hank itself.
 func (s Sentinel) ref() string {

@@ -44,7 +44,8 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	}
 	l.hank = h
 	p := &Program{Hank: h, Name: name, Settings: layers.Merge(h.Overrides.Settings()), Model: layers.Flags.Model, texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
-	h.resolve(overrideFrom(layers, h), p.choose(l.lookup), &l.out)
+	l.lookup = p.choose(l.lookup)
+	h.resolve(overrideFrom(layers, h), l.lookup, &l.out)
 	h.structure(&l.out)
 	if !l.frozen { // what is stored has been said
 		h.priceRules(p.Settings, layers.Limited, &l.out)
@@ -84,7 +85,7 @@ func (p *Program) index() {
 
 // references reads everything that the hank refers to.
 func (l *loader) references() {
-	h := l.hank
+	h, ids := l.hank, map[CodonID]map[string]bool{}
 	l.prompts(h.doc, "/globalSystemPromptFile", ".", h.GlobalSystemPromptFile, agentPrompt)
 	for _, p := range h.places {
 		if p.codon == nil {
@@ -98,11 +99,12 @@ func (l *loader) references() {
 				l.copySource(fmt.Sprintf("%s/rigSetup/%d/copy/from", p.pointer, i), r.Copy.From)
 			}
 		}
-		ids := map[string]bool{}
+		ids[c.ID] = map[string]bool{}
 		for i, s := range c.Sentinels {
-			l.sentinel(fmt.Sprintf("%s/sentinels/%d/sentinelConfig", p.pointer, i), s, ids)
+			l.sentinel(fmt.Sprintf("%s/sentinels/%d", p.pointer, i), s, ids[c.ID])
 		}
 	}
+	l.voters(ids)
 }
 
 // choose looks models up and keeps what was found.

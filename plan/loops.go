@@ -151,7 +151,8 @@ func (h *Hank) ruleRules(p place, at string, r loop.Rule, out *diagnostic.Report
 		vote  loop.Voter
 	}{
 		{"minChangedLines", r.MinChangedLines > 0, loop.ByTree}, {"ignore", len(r.Ignore) > 0, loop.ByTree},
-		{"judge", r.Judge != "", loop.ByJudge}, {"maxJudgeFailures", r.MaxJudgeFailures > 0, loop.ByJudge},
+		{"judge", r.Judge != "", loop.ByJudge}, {"maxJudgeFailures", r.MaxJudgeFailures > 0 && r.Vote != loop.BySentinel, loop.ByJudge},
+		{"sentinel", r.Sentinel != "", loop.BySentinel},
 	} {
 		if field.given && r.Vote != field.vote {
 			h.report(out, at+"/"+field.name, "vote-field", "remove it, or change vote", "%s is for \"vote\": %q only", field.name, field.vote)

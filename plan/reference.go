@@ -10,6 +10,7 @@ import (
 	"hank/internal/typo"
 	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
+	"hank/plan/sentinel"
 )
 
 // promptKind is what a prompt is for.
@@ -42,6 +43,11 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 		}
 		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
 		promptText(text, func(rule, message string) { l.out.At(inPrompt, 0, "", rule, message, "") })
+		if kind == sentinelPrompt && !l.out.AnyIDs {
+			sentinel.CheckTemplate(text, func(offset int, message, hint string) {
+				l.out.At(inPrompt, offset, "", "sentinel-template", message, hint)
+			})
+		}
 		if kind != sentinelPrompt && !l.out.AnyIDs {
 			l.hank.unknownPlaceholders(text, kind == scriptPrompt, func(offset int, message, hint string) {
 				l.out.At(inPrompt, offset, "", "unknown-placeholder", message, hint)

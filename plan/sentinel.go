@@ -2,20 +2,44 @@ package plan
 
 import (
 	"path"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"slices"
 
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
+	"hank/plan/loop"
+	"hank/plan/model"
+	"hank/plan/sentinel"
 	"hank/plan/trigger"
 )
 
-// sentinel checks the configuration of a sentinel and reads its files.
+// SentinelConfig is the configuration of a sentinel, and the model that it names. The error
+// says why it cannot run.
+func (p *Program) SentinelConfig(s Sentinel) (*sentinel.Config, model.Ref, error) {
+	text, file := string(s.Config), s.ref()
+	if file != "" {
+		file = path.Clean(file)
+		text = p.texts[file]
+	}
+	c, err := sentinel.Parse([]byte(text), s.Settings, file, func(name string) (string, error) { return p.texts[name], nil })
+	if err != nil {
+		return nil, model.Ref{}, err
+	}
+	return c, p.models[c.Model], nil
+}
+
+// SentinelVotes reports whether the loop of an entry asks a sentinel whether it stops.
+func (p *Program) SentinelVotes(e Entry, id string) bool {
+	if e.LoopContext == nil || p.Loop(e.LoopContext.LoopID) == nil {
+		return false
+	}
+	return slices.ContainsFunc(p.Loop(e.LoopContext.LoopID).TerminateOn.Members(), func(r loop.Rule) bool { return r.Vote == loop.BySentinel && r.Sentinel == id })
+}
+
+// sentinel checks a sentinel and reads its files. ids are those of the codon so far.
 func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
-	doc, at, base := l.hank.doc, pointer, "."
+	doc, at, base := l.hank.doc, pointer+"/sentinelConfig", "."
 	if ref := s.ref(); ref != "" {
-		name, text, ok := l.text(doc, pointer, ".", ref, l.mostOfDocument())
+		name, text, ok := l.text(doc, at, ".", ref, l.mostOfDocument())
 		if !ok {
 			return
 		}
@@ -30,70 +54,50 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 	if n == nil || n.Kind != '{' || n.Bad {
 		return
 	}
-	var c sentinelConfig
-	if err := json.Unmarshal(n.Sound(), &c); err != nil {
+	report := func(doc *jsonshape.Document) sentinel.Report {
+		return func(pointer, rule, hint, message string) { l.report(doc, pointer, rule, hint, "%s", message) }
+	}
+	lookup := func(name string) (rule, hint string, err error) {
+		if _, err = l.lookup(name); err != nil {
+			rule, hint = modelProblem(err)
+		}
+		return rule, hint, err
+	}
+	c, err := sentinel.Check(at, n, lookup, l.out.AnyIDs, report(doc))
+	if err != nil {
 		l.report(doc, at, "syntax", "", "%v", err)
 		return
 	}
 	if c.ID != "" && ids[c.ID] {
-		l.report(l.hank.doc, pointer, "sentinel-duplicate", "", "the codon has a sentinel %q already", c.ID)
+		l.report(l.hank.doc, pointer+"/sentinelConfig", "sentinel-duplicate", "", "the codon has a sentinel %q already", c.ID)
 	}
 	ids[c.ID] = true
-	l.sentinelRules(doc, at, &c)
-	l.prompts(doc, at+"/systemPromptFile", base, c.SystemPromptFile, sentinelPrompt)
-	l.prompts(doc, at+"/userPromptFile", base, c.UserPromptFile, sentinelPrompt)
+	l.prompts(doc, at+"/systemPromptFile", base, Refs(c.SystemPromptFile), sentinelPrompt)
+	l.prompts(doc, at+"/userPromptFile", base, Refs(c.UserPromptFile), sentinelPrompt)
 	if o := c.StructuredOutput; o != nil && o.SchemaFile != "" {
-		l.text(doc, at+"/structuredOutput/schemaFile", base, o.SchemaFile, l.mostOfDocument())
+		if name, text, ok := l.text(doc, at+"/structuredOutput/schemaFile", base, o.SchemaFile, l.mostOfDocument()); ok && !l.out.AnyIDs {
+			sentinel.CheckSchema(text, func(rule, hint, message string) {
+				l.out.At(&jsonshape.Document{File: name, Data: []byte(text)}, 0, "", rule, message, hint)
+			})
+		}
 	}
 	if !l.out.AnyIDs { // what is frozen ran with what it says
-		trigger.Check(at+"/trigger", doc.At(at+"/trigger"), func(pointer, rule, hint, message string) { l.report(doc, pointer, rule, hint, "%s", message) })
+		trigger.Check(at+"/trigger", doc.At(at+"/trigger"), trigger.Report(report(doc)))
+		sentinel.CheckUse(pointer+"/settings", l.hank.doc.At(pointer+"/settings"), c, report(l.hank.doc))
 	}
 }
 
-// sentinelConfig is what the rules look at.
-type sentinelConfig struct {
-	ID               string         `json:"id"`
-	Model            string         `json:"model"`
-	SystemPromptFile Refs           `json:"systemPromptFile"`
-	SystemPromptText string         `json:"systemPromptText"`
-	UserPromptFile   Refs           `json:"userPromptFile"`
-	UserPromptText   string         `json:"userPromptText"`
-	Conversational   jsontext.Value `json:"conversational"`
-	StructuredOutput *struct {
-		Output     string   `json:"output"`
-		SchemaStr  string   `json:"schemaStr"`
-		SchemaFile string   `json:"schemaFile"`
-		EnumValues []string `json:"enumValues"`
-	} `json:"structuredOutput"`
-	Output *struct {
-		Format        string `json:"format"`
-		File          string `json:"file"`
-		LastValueFile string `json:"lastValueFile"`
-	} `json:"output"`
-}
-
-func (l *loader) sentinelRules(doc *jsonshape.Document, at string, c *sentinelConfig) {
-	if c.UserPromptText == "" && doc.At(at+"/userPromptFile") == nil {
-		l.report(doc, at, "sentinel-prompt", "", "sentinel %q needs userPromptFile or userPromptText", c.ID)
-	}
-	if len(c.Conversational) > 0 && c.SystemPromptText == "" && doc.At(at+"/systemPromptFile") == nil {
-		l.report(doc, at+"/conversational", "sentinel-prompt", "", "a conversational sentinel needs a system prompt")
-	}
-	if o := c.StructuredOutput; o != nil {
-		switch {
-		case o.Output == "enum" && len(o.EnumValues) == 0:
-			l.report(doc, at+"/structuredOutput", "sentinel-output", "", "output enum needs enumValues")
-		case (o.Output == "object" || o.Output == "array") && (o.SchemaStr == "") == (o.SchemaFile == ""):
-			l.report(doc, at+"/structuredOutput", "sentinel-output", "", "output %s needs one of schemaStr and schemaFile", o.Output)
+// voters reports sentinels that a loop asks and none of its codons has. ids are the
+// sentinels of each codon.
+func (l *loader) voters(ids map[CodonID]map[string]bool) {
+	for _, p := range l.hank.places {
+		if p.loop == nil {
+			continue
 		}
-		if c.Output != nil && c.Output.Format != "" {
-			l.report(doc, at+"/output/format", "sentinel-output", "", "format does not go with structuredOutput")
-		}
-	}
-	if c.Model != "" {
-		if _, err := l.lookup(c.Model); err != nil {
-			rule, hint := modelProblem(err)
-			l.report(doc, at+"/model", rule, hint, "%v", err)
+		for _, r := range p.loop.TerminateOn.Members() {
+			if r.Vote == loop.BySentinel && !slices.ContainsFunc(p.loop.Codons, func(c Codon) bool { return ids[c.ID][r.Sentinel] }) {
+				l.report(l.hank.doc, p.pointer+"/terminateOn", "judge-unknown", `name it in "sentinel"`, "%q is no sentinel of a codon of loop %q", r.Sentinel, p.loop.ID)
+			}
 		}
 	}
 }

@@ -207,14 +207,6 @@ func (h *Hank) rigRules(p place, out *diagnostic.Reporter) {
 			h.commandRules(at, r.Command.Run, out)
 		}
 	}
-	for i, s := range p.codon.Sentinels {
-		at := fmt.Sprintf("%s/sentinels/%d", p.pointer, i)
-		if s.Required() {
-			h.report(out, at, "sentinel-required", "remove failCodonIfNotLoaded, or set \"onFailure\": \"ignore\"", "sentinels are not run by this version, and codon %q fails without %q", p.codon.ID, s.Name())
-		} else {
-			h.report(out, at, "sentinel-not-run", "", "sentinels are not run by this version: %q observes nothing", s.Name())
-		}
-	}
 	for i, o := range p.codon.OutputFiles {
 		for j, r := range o.BeforeCopy {
 			if r.Command != nil {

@@ -125,6 +125,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		SkipRig: d.rigDone || d.replay != nil || d.noop, LastOutcome: lastOutcome(d.settled),
 		Program: d.program, Settings: d.settings, Limits: d.limits(entry), LoopLimits: d.accounts.LoopLimits(d.program, entry),
 		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",
+		Follow: d.events.FollowEarly, Journaled: d.events.Last, SentinelEnviron: d.request.SentinelEnviron(),
 		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
 	}
 	spec.Begun = entry.Codon.SkipIf != nil && d.hasWork(spec)

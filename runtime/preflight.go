@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"hank/internal/shell"
@@ -10,6 +11,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/request"
+	"hank/runtime/sentinel"
 	"hank/state"
 )
 
@@ -27,6 +29,9 @@ func (d *driver) preflight(ctx context.Context, s *state.State) error {
 	if err != nil {
 		return err
 	}
+	if err := sentinel.Ready(d.program, rest, d.request.SentinelEnviron()); err != nil {
+		return err
+	}
 	command := "hank " + string(d.request.Mode)
 	if d.request.Codon != "" {
 		command += " " + shell.Quote(string(d.request.Codon))
@@ -42,7 +47,7 @@ func preflightNew(ctx context.Context, p *plan.Program, r Request, ui UI) (agent
 		return found, nil
 	}
 	fresh, err := found.Look(ctx, p.Hank, p.Initial(), r.ProcessEnviron(), ui.Remark)
-	if err != nil {
+	if err = errors.Join(err, sentinel.Ready(p, p.Initial(), r.SentinelEnviron())); err != nil {
 		return found, err
 	}
 	return found, permission(r, p.Settings, ui, "").Ask(fresh)

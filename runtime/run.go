@@ -120,6 +120,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	}
 	secrets := &secret.Values{}
 	secrets.Add(r.ProcessEnviron())
+	secrets.Add(r.SentinelEnviron())
 	bus := events.New(func(from uint64, fn func(journal.Event) error) error {
 		return journal.Read(vfs.OS, layout.Layout{Root: root}.Events(), from, fn)
 	})

@@ -239,6 +239,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.C
 	spec.LastFailure, spec.Limit = retry.LastFailure(series), d.decideLimit(e, series)
 	begun := d.announce(e, index, spec.Number, spec.Number-1+max(1, left))
 	d.notify(d.files.Take(false)...)
+	spec.From = d.x.Journal.Last() + 1
 	final, err := codon.Run(ctx, spec, host{d, e, index})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ type Caveats struct {
 	Ignored     []Caveat  `json:"ignoredFailures,omitempty"` // failed, and the plan continues
 	FullContext []Caveat  `json:"fullContext,omitempty"`     // completed, with the agent's context full
 	Skipped     []CodonID `json:"skipped,omitempty"`
-	Unobserved  []CodonID `json:"sentinelsNotRun,omitempty"` // their sentinels were not run
+	Unobserved  []CodonID `json:"sentinelsNotRun,omitempty"` // some of their sentinels could not be loaded
 	NotRun      []CodonID `json:"notRun,omitempty"`          // completed by --noop, so that nothing of them was done
 }
 

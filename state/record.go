@@ -94,10 +94,6 @@ func (c *Codon) Skip(at Time) *Codon {
 func (c *Codon) end(at Time) *Codon {
 	next := *c
 	next.EndTime, next.CurrentCost, next.CurrentTokens = &at, nil, nil
-	if c.Sentinels != nil {
-		final := *c.Sentinels
-		final.Executed, final.Loaded = final.Loaded, nil
-		next.Sentinels = &final
-	}
+	next.Sentinels = c.Sentinels.execute(at)
 	return &next
 }

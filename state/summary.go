@@ -92,7 +92,7 @@ func (h Summary) Bill() Bill {
 // Apply carries the summary on; false: that takes the whole state.
 func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
 	switch t.(type) {
-	case CodonStarted, CodonTransitioned, CostsUpdated, PlanGrown, CheckpointCreated, LimitsSet, IterationJudged, OperationAnswered, RunPaused, RunCompleted, RunFailed, RunCrashed:
+	case CodonStarted, CodonTransitioned, CostsUpdated, SentinelsUpdated, PlanGrown, CheckpointCreated, LimitsSet, IterationJudged, OperationAnswered, RunPaused, RunCompleted, RunFailed, RunCrashed:
 	default:
 		return h, false
 	}

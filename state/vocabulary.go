@@ -274,7 +274,7 @@ type Codon struct {
 	// Decision is what the codon said about its loop, where it was asked; the verdict on
 	// the iteration counts it.
 	Decision *loop.Ballot `json:"decision,omitempty"`
-	// NotObserved are the sentinels of the codon, which did not run.
+	// NotObserved are the sentinels of the codon that could not be loaded.
 	NotObserved []string `json:"sentinelsNotRun,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`

@@ -203,6 +203,9 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	if k.FallbackOf != "" {
 		line("fallback", "it worked with %s instead of %s, whose provider did not let it work", k.Model, k.FallbackOf)
 	}
+	for _, s := range k.Sentinels.All() {
+		line("sentinel", "%s", s)
+	}
 	for _, s := range []struct {
 		label string
 		sha   state.SHA

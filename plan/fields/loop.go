@@ -12,10 +12,11 @@ func limitField(says string) shape.Field {
 }
 
 var plateauFields = []shape.Field{
-	shape.Required("vote", shape.Word("tree", "agent", "judge"), "who votes after each iteration: tree (the tracked files are the same as after the iteration before), agent (the last codon of the loop) or judge (the codon that judge names)"),
+	shape.Required("vote", shape.Word("tree", "agent", "judge", "sentinel"), "who votes after each iteration: tree (the tracked files are the same as after the iteration before), agent (the last codon of the loop), judge (the codon that judge names) or sentinel (the sentinel that sentinel names)"),
 	shape.Optional("minChangedLines", shape.Whole(1, 1<<31-1), "vote tree: fewer changed lines are as good as none (default: any change counts)"),
 	shape.Optional("ignore", shape.List(shape.Filled()), "vote tree: patterns of files that do not count"),
 	shape.Optional("judge", id(), "vote judge: the id of a codon of the loop"),
+	shape.Optional("sentinel", shape.Filled(), "vote sentinel: the id of a sentinel of a codon of the loop"),
 	shape.Optional("consensus", shape.Whole(1, 1<<31-1), "votes to stop in a row that end the loop (default: 2)"),
 	shape.Optional("minIterations", shape.Whole(1, 1<<31-1), "iterations before which it does not end the loop (default: 2)"),
 	shape.Optional("maxJudgeFailures", shape.Whole(1, 1<<31-1), "vote judge: iterations in a row without a decision after which the judge is not counted any more (default: 3)"),

@@ -91,7 +91,7 @@ func (r Rule) count(iteration int, before Vote, b Ballot) Vote {
 	if vote.Decision != Stop || b.Invalid {
 		vote.Decision = Continue
 	}
-	if most := r.maxJudgeFailures(); vote.Voter == ByJudge {
+	if most := r.maxJudgeFailures(); vote.Voter == ByJudge || vote.Voter == BySentinel {
 		switch {
 		case before.Failures >= most:
 			vote.Failures, vote.Decision = before.Failures, Continue

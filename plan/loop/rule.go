@@ -23,12 +23,14 @@ const (
 // Voter says who votes.
 type Voter string
 
-// The voters. That of a plateau is one of the first three.
+// The voters. That of a plateau is any but ByCommand.
 const (
 	ByTree    Voter = "tree"    // the tracked files of the checkpoints
 	ByAgent   Voter = "agent"   // the last codon of the loop
 	ByJudge   Voter = "judge"   // the codon of the loop that the rule names
 	ByCommand Voter = "command" // the exit code of a command
+
+	BySentinel Voter = "sentinel" // the last answer of the sentinel that the rule names
 )
 
 // What a rule counts where it gives no number.
@@ -49,9 +51,10 @@ type Rule struct {
 	MinChangedLines  int      `json:"minChangedLines,omitzero"` // ByTree: fewer are as good as none
 	Ignore           []string `json:"ignore,omitzero"`          // ByTree: patterns of files that do not count
 	Judge            string   `json:"judge,omitzero"`           // ByJudge: the codon's id
+	Sentinel         string   `json:"sentinel,omitzero"`        // BySentinel: its id
 	Consensus        int      `json:"consensus,omitzero"`       // votes for stop in a row
 	MinIterations    int      `json:"minIterations,omitzero"`
-	MaxJudgeFailures int      `json:"maxJudgeFailures,omitzero"` // ByJudge: in a row, before it is not believed any more
+	MaxJudgeFailures int      `json:"maxJudgeFailures,omitzero"` // ByJudge, BySentinel: in a row, before it is not believed any more
 
 	// Of a command.
 	Until          string  `json:"until,omitzero"` // a line for the shell
@@ -164,8 +167,8 @@ func (r Rule) condition() string {
 	switch r.Type {
 	case Plateau:
 		by := string(r.voter())
-		if r.Judge != "" {
-			by += " " + r.Judge
+		if who := r.Judge + r.Sentinel; who != "" { // one of the two
+			by += " " + who
 		}
 		return "a plateau (vote: " + by + ")"
 	case Command:

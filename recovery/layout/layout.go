@@ -83,6 +83,13 @@ func (l Layout) Homes() string { return l.Hank("homes") }
 
 func (l Layout) Temps() string { return l.Hank("tmp") }
 
+func (l Layout) Sentinels() string { return l.Hank("sentinels") }
+
+// SentinelOutputs is where the sentinels of a codon write what is not to be in the workspace.
+func (l Layout) SentinelOutputs(codon state.CodonID) string {
+	return filepath.Join(l.Sentinels(), "outputs", plan.SafeFileName(codon))
+}
+
 func (l Layout) Manifest() string { return l.Hank("archive-manifest.json") }
 
 func (l Layout) Socket() string { return l.Hank("control.sock") }

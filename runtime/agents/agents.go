@@ -104,9 +104,6 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 		if err != nil {
 			return nil, &exitcode.AgentError{Why: fmt.Sprintf("codon %s: %v", e.CodonID, err)}
 		}
-		if s := e.Codon.NeedsSentinel(); s != "" && e.Codon.Failure() != plan.Ignore {
-			return nil, &exitcode.AgentError{Why: fmt.Sprintf("codon %s is not to run without sentinel %s (failCodonIfNotLoaded), and this version runs no sentinels; to run it without: remove failCodonIfNotLoaded", e.CodonID, s)}
-		}
 		if known, is := a[name]; is && known.Problem == "" {
 			continue
 		}
@@ -170,6 +167,18 @@ func Lacking(h *plan.Hank, environ []string) (all []Lack) {
 		}
 	}
 	return all
+}
+
+// SentinelEnviron is what the sentinels get: what agents get, and over it the variables
+// HANKWEAVE_SENTINEL_NAME, which are for sentinels alone.
+func SentinelEnviron(source []string) []string {
+	own := map[string]string{}
+	for name, value := range harness.NewEnviron(source) {
+		if name, ours := strings.CutPrefix(name, "HANKWEAVE_SENTINEL_"); ours && name != "" {
+			own[name] = value
+		}
+	}
+	return WithEnv(Overlay(source), own)
 }
 
 // Overlay applies the variables HANKWEAVE_NAME to an environment.

@@ -22,6 +22,8 @@ type Use struct {
 // ended: a skip gives nothing back. The time is that in which codons were
 // running.
 //
+// Sentinels count: what they cost is a part of what their codon has used.
+//
 // The total is that of all runs, for money that was spent is gone. What a
 // codon or loop has used is what it has used on the way to where the execution
 // is: of what the user has gone back beyond, it starts from nothing.
@@ -124,7 +126,7 @@ func (a *Accounts) used(c *state.Codon) (state.USD, time.Duration) { return used
 
 func used(c *state.Codon, replays bool) (cost state.USD, took time.Duration) {
 	if replays || !c.Replayed() {
-		cost = c.Cost()
+		cost = c.Bill().Cost
 	}
 	if c.EndTime != nil {
 		took = c.EndTime.Sub(c.StartTime.Time)

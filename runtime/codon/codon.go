@@ -21,13 +21,15 @@ import (
 //  4. running: it has a session. What it uses is recorded as it goes.
 //  5. The agent and all that it started are gone. What is expected of it is checked,
 //     outputs are copied. How it ended is recorded, so that from here on the agent does not run again.
+//     The sentinels, which began before the agent did, finish within their time.
 //  6. The checkpoint, and with it the final record.
 func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	a := &attempt{Spec: spec, host: host, began: time.Now()}
+	a.loadSentinels()
 	record := &state.Codon{
 		CodonID: a.Entry.CodonID, StartTime: host.Now(), Status: state.Preparing, LoopContext: a.Entry.LoopContext,
 		Attempt: a.Number, Harness: a.Harness.Name(), Model: a.Entry.Codon.Model.String(), FallbackOf: a.FallbackOf, BaseCheckpoint: a.Base,
-		ProjectHead: a.ProjectHead, Reply: a.Reply, NotObserved: a.notObserved(),
+		ProjectHead: a.ProjectHead, Reply: a.Reply, NotObserved: a.notLoaded(),
 	}
 	begin := host.RecordLater // the next transition is synced before the agent is there
 	if a.hasRig() || a.asks() {
@@ -37,8 +39,9 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 		return nil, err
 	}
 	defer a.dropTemp()
+	defer a.dropSentinels()
 	host.Note("codon.started", started{record.CodonID, a.Entry.Codon.Name, a.Entry.Codon.Description, nil, a.Session, record.StartTime})
-	a.tellNotObserved(record.NotObserved)
+	a.tellNotLoaded()
 	holds, failure, err := a.skipIf(ctx)
 	if err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
@@ -56,10 +59,12 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	if failure, err = a.rig(ctx); err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
 	}
-	if failure = a.needsSentinel(); failure != nil {
-		return a.failBeforeWork(ctx, failure, nil)
+	if failure, err = a.startSentinels(); err == nil && failure == nil {
+		failure, err = a.work(ctx)
 	}
-	failure, err = a.work(ctx)
+	if err == nil && failure == nil {
+		err = a.finishSentinels(ctx)
+	}
 	if err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
 	}
@@ -69,6 +74,9 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 // failBeforeWork closes a record whose agent never had a session.
 func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReason, err error) (*state.Codon, error) {
 	if err != nil {
+		return nil, err
+	}
+	if err := a.endSentinels(state.UnloadShutdown, "before the agent had a session"); err != nil {
 		return nil, err
 	}
 	if a.isRefusal(failure) && a.FallbackOf == "" {

@@ -12,9 +12,11 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
+	"hank/runtime/sentinel"
 	"hank/runtime/session"
 	"hank/runtime/usagelimit"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // Spec is what one attempt at a codon is to do, and where. It is fixed before the
@@ -54,6 +56,14 @@ type Spec struct {
 	Confined   bool     // what is started may write only in its directories
 	Writable   []string // what it may write besides, if it is confined
 	IgnoreRigs bool     // a rig that fails is no failure of the codon
+
+	// Follow follows the journal for the sentinels, as (*events.Bus).FollowEarly does, and
+	// Journaled is its newest durable event; nil: there is none, and no sentinel runs. From is
+	// the first event of the attempt.
+	Follow          func(context.Context, uint64, func(journal.Event) error) error
+	Journaled       func() uint64
+	From            uint64
+	SentinelEnviron []string
 
 	// Limit decides whether the run waits for the provider after a failure; nil: never.
 	Limit func(*state.FailureReason, time.Time) usagelimit.Decision
@@ -116,6 +126,14 @@ type Host interface {
 	Monitor() *Monitor
 }
 
+// observers are the sentinels of an attempt.
+type observers struct {
+	watch *sentinel.Set   // nil: there are none, or they do not run yet, or any more
+	lost  []sentinel.Lost // that could not be loaded
+	ready []sentinel.Loaded
+	ends  bool // one of them ends the codon
+}
+
 // attempt is one try at a codon.
 type attempt struct {
 	Spec
@@ -139,6 +157,7 @@ type attempt struct {
 	skip      bool
 	stop      *Request // the run is to end
 	costs     pace     // of recording what is used
+	observers          // its sentinels
 }
 
 // pace is how often something that changes is written down: at once where that was

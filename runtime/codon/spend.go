@@ -15,7 +15,7 @@ func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
 	if hit == nil || hit.EndsLoop() {
 		return hit
 	}
-	used := budget.Use{Cost: a.total().Cost, Time: a.spentTime()}
+	used := budget.Use{Cost: a.total().Cost + a.watched(), Time: a.spentTime()}
 	if own := a.LoopLimits.Exceeded(used); own != nil {
 		return own
 	}
@@ -24,7 +24,7 @@ func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
 
 // bill is what the attempt has cost so far.
 func (a *attempt) bill() state.Bill {
-	b := state.Bill{Cost: a.total().Cost}
+	b := state.Bill{Cost: a.total().Cost + a.watched()}
 	if a.Harness.Name() == state.HarnessReplay {
 		b.Replayed = b.Cost
 	}
@@ -34,11 +34,15 @@ func (a *attempt) bill() state.Bill {
 // spentTime is how long the attempt has been running.
 func (a *attempt) spentTime() time.Duration { return time.Since(a.began) }
 
-// overBudget looks whether a limit is reached; the first one that is decides.
+// overBudget looks whether a limit is reached, by the agent and the sentinels together; the
+// first one that is decides.
 func (a *attempt) overBudget() bool {
 	if a.exceeded == nil {
 		total := a.total()
-		a.exceeded = a.Limits.Exceeded(budget.Use{Cost: total.Cost, Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context})
+		a.exceeded = a.Limits.Exceeded(budget.Use{Cost: total.Cost + a.watched(), Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context})
+	}
+	if a.exceeded != nil && a.watch != nil {
+		a.watch.StopAsking()
 	}
 	return a.exceeded != nil
 }

@@ -42,8 +42,8 @@ type turn struct {
 	quiet func(e *silence.Evidence, over bool) (stop bool)
 	watch silence.Watch
 	wants func() silence.Waits // what the agent waits for
-	// tick is called a few times a second; its error kills the agent.
-	tick     func(now time.Time) error
+	// tick is called a few times a second. It may ask the agent to end; its error kills it.
+	tick     func(now time.Time) (stop bool, err error)
 	requests <-chan Request
 	// signalled is told of a request and says whether the agent must end now.
 	signalled func(Request) (stop, force bool)
@@ -184,9 +184,14 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 				t.stop(p)
 			}
 		case now := <-tick.C:
-			if err := t.tick(now); err != nil {
+			ends, err := t.tick(now)
+			if err != nil {
 				p.Kill()
 				return res, err
+			}
+			if ends && !stopping {
+				stopping = true
+				t.stop(p)
 			}
 			if t.quiet != nil && !res.silent && !gone {
 				over := t.silence > 0 && now.Sub(heard) > t.silence && !told

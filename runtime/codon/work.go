@@ -72,7 +72,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
 		lastWord: a.lastWord(), quiet: a.quiet, wants: a.waitsFor, watch: silence.Watch{Workspace: a.Layout.Workspace},
 		waits: a.host.Monitor().Step,
-		tick:  func(now time.Time) error { return a.recordUsage(now, false) },
+		tick:  a.tick,
 	}
 	a.host.Monitor().Step(a.startStep())
 	if a.working.IsZero() {
@@ -213,6 +213,16 @@ func (a *attempt) recordUsage(now time.Time, final bool) error {
 	a.costs.done(now)
 	total := a.total()
 	return a.host.RecordLater(state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension})
+}
+
+// tick records what the agent and the sentinels have used. It reports whether a sentinel,
+// or what they have cost, ends the codon.
+func (a *attempt) tick(now time.Time) (stop bool, err error) {
+	if err := a.recordUsage(now, false); err != nil || a.watch == nil {
+		return false, err
+	}
+	err = a.hearSentinels()
+	return a.ends || a.overBudget(), err
 }
 
 // extend asks for one more turn in the session of a codon that is to fill its

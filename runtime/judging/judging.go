@@ -91,6 +91,9 @@ func (c Case) ask(ctx context.Context, r loop.Rule) (loop.Ballot, error) {
 	if r.Type == loop.Command {
 		return c.Until(ctx, r)
 	}
+	if r.Type == loop.Plateau && r.Vote == loop.BySentinel {
+		return c.sentinel(r.Sentinel), nil
+	}
 	ids := make([]string, len(c.Loop.Codons))
 	for i, codon := range c.Loop.Codons {
 		ids[i] = string(codon.ID)
@@ -119,6 +122,23 @@ func (c Case) codon(id plan.CodonID) loop.Ballot {
 	}
 	b.Codon = string(id)
 	return b
+}
+
+// sentinel is what a sentinel of the iteration has answered last.
+func (c Case) sentinel(id string) loop.Ballot {
+	for _, k := range c.Codons {
+		if k.Sentinels == nil {
+			continue
+		}
+		for _, s := range k.Sentinels.Executed {
+			if s.ID == id && s.Decision != nil {
+				b := *s.Decision
+				b.Codon = id
+				return b
+			}
+		}
+	}
+	return loop.Ballot{Decision: loop.Continue, Invalid: true, Reason: "the sentinel has given no answer", Codon: id}
 }
 
 // trees compares the checkpoint of the iteration with that of the iteration before. What

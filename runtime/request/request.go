@@ -68,12 +68,16 @@ func (ui UI) RemarkUnkept(r Request) {
 // ProcessEnviron is what every agent and rig gets: hank's own environment with the
 // overlay HANKWEAVE_NAME=value (NAME=value; the value unset removes NAME), and
 // without the variables that are meant for hank.
-func (r Request) ProcessEnviron() []string {
-	source := r.Environ
-	if source == nil {
-		source = os.Environ()
+func (r Request) ProcessEnviron() []string { return agents.Overlay(r.source()) }
+
+// SentinelEnviron is the environment that sentinels get.
+func (r Request) SentinelEnviron() []string { return agents.SentinelEnviron(r.source()) }
+
+func (r Request) source() []string {
+	if r.Environ == nil {
+		return os.Environ()
 	}
-	return agents.Overlay(source)
+	return r.Environ
 }
 
 // Support is what the run may count on.

@@ -237,7 +237,7 @@ func CaveatText(c state.Caveats) string {
 		}
 	}
 	ids(c.Skipped, "codon skipped", "codons skipped")
-	ids(c.Unobserved, "codon without its sentinels, which this version does not run", "codons without their sentinels, which this version does not run")
+	ids(c.Unobserved, "codon without a sentinel that could not be loaded", "codons without a sentinel that could not be loaded")
 	ids(c.NotRun, "codon not run because of --noop", "codons not run because of --noop")
 	if last := len(parts) - 1; last > 0 {
 		return strings.Join(parts[:last], ", ") + " and " + parts[last]

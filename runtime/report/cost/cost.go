@@ -260,8 +260,8 @@ func reported(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
 	}
 	e.Observer = true
 	rest := c.Sentinels.TotalCost
-	for _, s := range slices.Concat(c.Sentinels.Executed, c.Sentinels.Loaded) {
-		e.Model, e.Bill, e.Tokens = s.Model, state.Bill{Cost: s.TotalCost}, state.Tokens{}
+	for _, s := range c.Sentinels.All() {
+		e.Model, e.Bill, e.Tokens = s.Model, state.Bill{Cost: s.TotalCost}, s.Tokens
 		out, rest = append(out, e), rest-s.TotalCost
 	}
 	if rest != 0 { // of observers that are not named

@@ -41,7 +41,7 @@ func eventTypes() []string {
 var transitionTypes = []string{
 	"AssistantMessageCountUpdated", "BranchesRemoved", "CheckpointCreated", "CodonFinalCostSet", "CodonStarted", "CodonTransitioned", "CostsIncremented",
 	"CostsUpdated", "ExtensionCountUpdated", "GateAnswered", "GateClosed", "GateRequested", "HoldReleased", "HoldSet", "InitialCheckpointSet", "IntentClosed", "IntentOpened", "IterationJudged", "LimitsSet", "OperationAnswered", "PlanGrown", "PlanSet", "Rebased",
-	"RunCompleted", "RunCrashed", "RunFailed", "RunPaused", "RunStarted", "SentinelStatesUpdated",
+	"RunCompleted", "RunCrashed", "RunFailed", "RunPaused", "RunStarted", "SentinelStatesUpdated", "SentinelsUpdated",
 }
 
 // settling is a codon whose work has ended, while its checkpoint is made.
@@ -230,6 +230,8 @@ func moveSentence(t state.Transition) string {
 		return fmt.Sprintf("operation %s (hank %s) was answered, exit code %d", t.Operation.ID, t.Operation.Command, t.Operation.ExitCode)
 	case state.IterationJudged:
 		return fmt.Sprintf("%s: %s after iteration %d: %s", t.Judgement.LoopID, t.Judgement.Decision, t.Judgement.Iteration, t.Judgement.Reason)
+	case state.SentinelsUpdated:
+		return sentinelsSentence(t)
 	case state.LimitsSet:
 		var limits []string
 		if t.Limits.MaxDollars > 0 {
@@ -316,6 +318,9 @@ type note struct {
 // noteSentence is what an event says that changes no state; empty where there are no
 // words for it.
 func noteSentence(of string, data jsontext.Value) string {
+	if text := sentinelSentence(of, data); text != "" {
+		return text
+	}
 	var n note
 	if json.Unmarshal(data, &n) != nil {
 		return ""

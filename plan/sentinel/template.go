@@ -1,0 +1,138 @@
+package sentinel
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What one rendering may come to: bytes of text, steps (a place that is filled in, an
+// item that is gone through), and time.
+const (
+	mostText  = 4 << 20
+	mostSteps = 200_000
+	mostTime  = 5 * time.Second
+)
+
+// Template is a prompt with places. A text with <% is in the published form, any other
+// one in that of Go's text/template.
+type Template struct {
+	published []segment
+	own       *ownTemplate
+	text      string // where there is no place
+}
+
+// TemplateError says what is wrong with a template, and where.
+type TemplateError struct {
+	Offset  int // in bytes
+	Message string
+	Hint    string
+}
+
+func (e *TemplateError) Error() string { return e.Message }
+
+// ParseTemplate reads a template. The error is a *TemplateError.
+func ParseTemplate(text string) (*Template, error) {
+	switch {
+	case strings.Contains(text, "<%"):
+		segments, err := parsePublished(text)
+		if err != nil {
+			return nil, err
+		}
+		return &Template{published: segments}, nil
+	case strings.Contains(text, "{{"):
+		own, err := parseOwn(text)
+		if err != nil {
+			return nil, err
+		}
+		return &Template{own: own}, nil
+	}
+	return &Template{text: text}, nil
+}
+
+// About is what the places of a template can name.
+type About struct {
+	Events []Event
+	Codon  AboutCodon
+	Now    time.Time // when the batch was complete
+}
+
+// AboutCodon is the codon that a sentinel observes.
+type AboutCodon struct {
+	ID, Name, Description string
+	StartTime             time.Time
+}
+
+// value is it, of the published form, and the dot of ours.
+func (a About) value() map[string]any {
+	events := make([]any, len(a.Events))
+	for i, e := range a.Events {
+		events[i] = e.value()
+	}
+	return map[string]any{
+		"events": events,
+		"codon":  map[string]any{"id": a.Codon.ID, "name": a.Codon.Name, "description": a.Codon.Description, "startTime": stamp(a.Codon.StartTime)},
+		"world":  map[string]any{"currentTime": stamp(a.Now)},
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Render fills the places in.
+func (t *Template) Render(about About) (string, error) {
+	if t.published == nil && t.own == nil {
+		return t.text, nil
+	}
+	w := &work{until: time.Now().Add(mostTime)}
+	if t.own != nil {
+		return t.own.render(about.value(), w)
+	}
+	it := about.value()
+	var b strings.Builder
+	for _, s := range t.published {
+		b.WriteString(s.text)
+		if s.expr != nil {
+			v, err := s.expr.eval(scope{"it": it}, w)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(display(v))
+		}
+		if b.Len() > mostText {
+			return "", errTooLong
+		}
+	}
+	return b.String(), nil
+}
+
+var (
+	errTooLong = fmt.Errorf("the prompt would have more than %d bytes", mostText)
+	errTooMuch = errors.New("filling in the template takes too long")
+)
+
+// work is what a rendering has done so far.
+type work struct {
+	steps int
+	bytes int
+	until time.Time
+}
+
+// made counts bytes of text that were made on the way.
+func (w *work) made(n int) error {
+	if w.bytes += n; w.bytes > 4*mostText {
+		return errTooLong
+	}
+	if time.Now().After(w.until) {
+		return errTooMuch
+	}
+	return nil
+}
+
+// step counts one.
+func (w *work) step() error {
+	if w.steps++; w.steps > mostSteps || w.steps%64 == 0 && time.Now().After(w.until) {
+		return errTooMuch
+	}
+	return nil
+}
