@@ -82,7 +82,7 @@ func ownFields(text string) string {
 	return own.String()
 }
 
-// judge is the rules that an example breaks. In a loop the info loop-abort does not count, and that sentinels are not run counts nowhere else.
+// judge is the rules that an example breaks. In a loop the info loop-abort does not count.
 func (e ruleExample) judge(text, id string, second bool) []string {
 	var found []diagnostic.Diagnostic
 	if e.settings {
@@ -101,7 +101,7 @@ func (e ruleExample) judge(text, id string, second bool) []string {
 	}
 	var rules []string
 	for _, d := range found {
-		if (d.Rule != "loop-abort" || id == "loop-abort") && (d.Rule != "sentinel-not-run" || id == "sentinel-not-run") {
+		if d.Rule != "loop-abort" || id == "loop-abort" {
 			rules = append(rules, d.Rule)
 		}
 	}

@@ -136,6 +136,10 @@ func (st *story) begin(id CodonID, upto CodonStatus) *story {
 	st.do(CostsUpdated{RunID: run, CodonID: id, Cost: Dollars(0.0234), Tokens: Tokens{Input: 1500, Output: 800, CacheRead: 500}, Messages: 5})
 	if upto == CompletingSentinels {
 		st.move(st.live().Settle(Settling{Status: Completed, ResultSeen: true}))
+		done := st.live().Sentinels.Loaded[0]
+		at := st.at()
+		done.Status, done.UnloadReason, done.UnloadedAt = SentinelUnloaded, UnloadComplete, &at
+		st.do(SentinelsUpdated{RunID: run, CodonID: id, Sentinels: &Sentinels{Loaded: []Sentinel{done}}})
 	}
 	return st
 }

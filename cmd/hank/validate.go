@@ -110,7 +110,7 @@ func validate(c *cli.Context) (*validation.Validation, error) {
 	if c.Args().Len() == 0 {
 		hanks = []string{hankHere(c)}
 	}
-	here := machine.Place{Environ: agents.Overlay(os.Environ()), Layout: layoutHere(c), Kernel: sandbox.Kernel(), Known: agents.Found{}}
+	here := machine.Place{Environ: agents.Overlay(os.Environ()), Observe: agents.SentinelEnviron(os.Environ()), Layout: layoutHere(c), Kernel: sandbox.Kernel(), Known: agents.Found{}}
 	for _, path := range hanks {
 		program, found, err := hankfile.Load(path, layers)
 		if err != nil {

@@ -162,13 +162,14 @@ var rules = map[string]Rule{
 	"command-syntax": {Severity: Error, Says: "sh cannot parse a command that must succeed (sh -n; nothing is run)"},
 
 	// the machine
-	"missing-variable": {Severity: Warning, Machine: true, Says: "a variable that the hank requires is not set"},
-	"missing-program":  {Severity: Warning, Machine: true, Says: "a program that the hank requires is not on the PATH"},
-	"missing-agent":    {Severity: Warning, Machine: true, Says: "an agent that the hank needs is not installed, or has no credentials"},
-	"fallback-agent":   {Severity: Warning, Says: "the agent of a fallback is not installed, or has no credentials: a run passes it over"},
-	"sandbox-missing":  {Severity: Warning, Machine: true, Says: "the sandbox that is asked for is not available on this system: the run does not start"},
-	"sandbox-place":    {Severity: Error, Says: "the sandbox that is asked for cannot work where the execution and the workspace are"},
-	"target-exists":    {Severity: Warning, Machine: true, Says: "the target of a copy is in the workspace already; the copy replaces it"},
+	"missing-variable":    {Severity: Warning, Machine: true, Says: "a variable that the hank requires is not set"},
+	"missing-program":     {Severity: Warning, Machine: true, Says: "a program that the hank requires is not on the PATH"},
+	"missing-agent":       {Severity: Warning, Machine: true, Says: "an agent that the hank needs is not installed, or has no credentials"},
+	"fallback-agent":      {Severity: Warning, Says: "the agent of a fallback is not installed, or has no credentials: a run passes it over"},
+	"sandbox-missing":     {Severity: Warning, Machine: true, Says: "the sandbox that is asked for is not available on this system: the run does not start"},
+	"sandbox-place":       {Severity: Error, Says: "the sandbox that is asked for cannot work where the execution and the workspace are"},
+	"target-exists":       {Severity: Warning, Machine: true, Says: "the target of a copy is in the workspace already; the copy replaces it"},
+	"sentinel-not-loaded": {Severity: Warning, Machine: true, Says: "a sentinel cannot be loaded here: its model has no key or no address"},
 
 	// environment
 	"unknown-variable": {Severity: Error, Says: "unknown environment variable"},

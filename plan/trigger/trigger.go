@@ -88,8 +88,16 @@ func (l checker) eventType(pointer, event string) {
 	}
 	if known.Category != eventfields.Server && known.Category != eventfields.Agent {
 		l.report(pointer, "sentinel-unseen", "remove it", fmt.Sprintf("no sentinel is told of %q: sentinels see events of agents and of the server", event))
+		return
+	}
+	if slices.Contains(elsewhere, event) || strings.HasPrefix(event, "rollback.") {
+		l.report(pointer, "sentinel-unseen", "remove it", fmt.Sprintf("no sentinel is told of %q: it does not occur while a codon is running", event))
 	}
 }
+
+// elsewhere are the events that hank writes between codons, or does not write. Those of
+// rollbacks are, too.
+var elsewhere = []string{"state.snapshot", "filetree.updated", "loop.iteration.completed", "server.idle", "checkpoint.list", "archive.completed", "archive.partial", "budget.summary"}
 
 // conditions looks at the paths and expressions of conditions on events of some types.
 func (l checker) conditions(pointer string, n *jsonshape.Node, of []string) {

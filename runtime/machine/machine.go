@@ -11,11 +11,13 @@ import (
 	"hank/plan/diagnostic"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/sentinel"
 )
 
 // Place is what a hank would meet.
 type Place struct {
 	Environ []string // of the agents
+	Observe []string // of the sentinels
 	Layout  layout.Layout
 	Kernel  sandbox.Support
 	Known   agents.Found // agents that were looked for; what is found is added
@@ -32,6 +34,16 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 	}
 	found = append(found, lookForAgents(ctx, p, here)...)
 	found = append(found, lookForFallbacks(ctx, p, here)...)
+	p.Hank.EachCodon(func(pointer string, c *plan.Codon) {
+		_, lost := sentinel.Load(p, plan.Entry{CodonID: c.ID, Codon: c}, here.Observe)
+		for _, l := range lost {
+			what := "it will not observe codon"
+			if l.Required && c.Failure() != plan.Ignore {
+				what = "a run does not start without it (failCodonIfNotLoaded): codon"
+			}
+			found = append(found, p.Diagnose(pointer+"/sentinels", "sentinel-not-loaded", "", fmt.Sprintf("sentinel %s cannot be loaded here, %s %q: %s", l.Name, what, c.ID, l.Why)))
+		}
+	})
 	c = agents.Confine(p, p.Settings.Sandbox, here.Layout, here.Environ, here.Kernel)
 	if err := c.Refusal(); err != nil {
 		rule := "sandbox-missing"

@@ -119,18 +119,24 @@ func (b *inbox) complete(at time.Time) {
 	b.waiting, b.matches = nil, 0
 }
 
-// bound drops the oldest of what is too much.
+// bound drops the oldest of what is too much: triggers first, and of the last one events. The
+// newest event stays.
 func (b *inbox) bound() {
-	for len(b.ready) > mostTriggers || len(b.ready) > 0 && (b.events > mostEvents || b.bytes > mostBytes) {
+	much := func() bool { return b.events > mostEvents || b.bytes > mostBytes }
+	for len(b.ready) > mostTriggers || len(b.ready) > 0 && much() && len(b.ready)+len(b.waiting) > 1 {
 		b.dropped.triggers++
 		b.dropped.events += len(b.ready[0].events)
 		b.forget(b.ready[0])
 		b.ready = b.ready[1:]
 	}
-	for len(b.waiting) > 0 && (b.events > mostEvents || b.bytes > mostBytes) {
+	oldest := &b.waiting
+	if len(b.ready) > 0 {
+		oldest = &b.ready[0].events
+	}
+	for len(*oldest) > 1 && much() {
 		b.dropped.events++
-		b.forget(batch{events: b.waiting[:1]})
-		b.waiting = b.waiting[1:]
+		b.forget(batch{events: (*oldest)[:1]})
+		*oldest = (*oldest)[1:]
 	}
 }
 

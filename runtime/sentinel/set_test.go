@@ -1,0 +1,356 @@
+package sentinel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hank/plan/model"
+	config "hank/plan/sentinel"
+	"hank/runtime/events"
+	"hank/runtime/sentinel/provider"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// asker is a model that is a function.
+type asker func(context.Context, provider.Request) (provider.Answer, error)
+
+func (a asker) Ask(ctx context.Context, r provider.Request) (provider.Answer, error) {
+	return a(ctx, r)
+}
+
+func says(text string) asker {
+	return func(context.Context, provider.Request) (provider.Answer, error) {
+		return provider.Answer{Text: text, Input: 1000, Output: 50}, nil
+	}
+}
+
+// hangs is a provider that never answers.
+func hangs(ctx context.Context, _ provider.Request) (provider.Answer, error) {
+	<-ctx.Done()
+	return provider.Answer{}, ctx.Err()
+}
+
+// impatient is a clock whose waits are over at once.
+type impatient struct{}
+
+func (impatient) Now() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+func (impatient) After(time.Duration) <-chan time.Time {
+	c := make(chan time.Time, 1)
+	c <- time.Time{}
+	return c
+}
+
+// bench is a set with its journal, and a caller that records what it takes.
+type bench struct {
+	t    *testing.T
+	dir  string
+	bus  *events.Bus
+	seq  uint64
+	set  *Set
+	mu   sync.Mutex
+	last *state.Sentinels
+	told []string // of the notes: type and, of some, what they say
+	want []Wish
+}
+
+func newBench(t *testing.T, list ...Loaded) *bench {
+	t.Helper()
+	b := &bench{t: t, dir: t.TempDir(), bus: events.New(func(uint64, func(journal.Event) error) error { return nil })}
+	b.set = Start(Watch{CodonID: "a", About: config.AboutCodon{ID: "a", Name: "A"}, Workspace: b.dir + "/work", Managed: b.dir + "/managed", Clock: impatient{},
+		Follow: b.bus.FollowEarly, Last: b.bus.Last, From: 1}, list)
+	t.Cleanup(func() { b.set.Close(state.UnloadShutdown, "") })
+	return b
+}
+
+// loadedOf is a sentinel by its configuration, with fields that replace those that it has.
+func loadedOf(t *testing.T, a Asker, fields string) Loaded {
+	t.Helper()
+	text := `{"id": "spy", "name": "Spy", "model": "m", "execution": {"strategy": "immediate"}`
+	for name, value := range map[string]string{"trigger": `{"type": "event", "on": ["tool.result"]}`, "userPromptText": `"saw {{len .events}}"`} {
+		if !strings.Contains(fields, `"`+name+`"`) {
+			text += `, "` + name + `": ` + value
+		}
+	}
+	text += fields + "}"
+	c, err := config.Parse([]byte(text), nil, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	price := model.Rate(1_000_000_000)
+	return Loaded{Config: c, Model: model.Ref{ProviderID: "anthropic", ModelID: "m", Cost: &model.Cost{Input: price, Output: price}}, Asker: a}
+}
+
+func (b *bench) event(eventType, data string) {
+	b.seq++
+	b.bus.Appended(journal.Event{Seq: b.seq, ID: fmt.Sprint(b.seq), Type: eventType, Data: []byte(data)})
+	b.bus.Synced(b.seq)
+}
+
+func (b *bench) take() {
+	t := b.set.Take()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.Sentinels != nil {
+		b.last = t.Sentinels
+	}
+	for _, n := range t.Notes {
+		text, err := json.Marshal(n.Data)
+		if err != nil {
+			b.t.Error(err)
+		}
+		b.told = append(b.told, n.Type+" "+string(text))
+	}
+	b.want = append(b.want, t.Wishes...)
+	t.Recorded()
+}
+
+// finish lets the sentinels finish, and returns the account of the first.
+func (b *bench) finish() state.Sentinel {
+	b.t.Helper()
+	done := b.set.Finish(nil)
+	for done != nil {
+		select {
+		case <-b.set.News():
+			b.take()
+		case <-done:
+			done = nil
+		case <-time.After(time.Minute):
+			b.t.Fatal("it does not finish")
+		}
+	}
+	return b.close(state.UnloadComplete, "")
+}
+
+func (b *bench) close(reason, when string) state.Sentinel {
+	b.set.Close(reason, when)
+	b.take()
+	return b.last.Loaded[0]
+}
+
+func (b *bench) notes(eventType string) (found []string) {
+	for _, n := range b.told {
+		if strings.HasPrefix(n, eventType+" ") {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// A sentinel is asked about what its trigger lets through, its answers are written, and its
+// account has what they cost.
+func TestASentinelObserves(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	b := newBench(t, loadedOf(t, asker(func(_ context.Context, r provider.Request) (provider.Answer, error) {
+		asked = append(asked, r.System+"|"+r.Messages[0].Text)
+		return provider.Answer{Text: "well", Input: 900, CacheRead: 100, Output: 50}, nil
+	}), `, "systemPromptText": "You watch <%= it.codon.name %>.", "output": {"file": "notes/spy.md", "lastValueFile": "last.md"}, "reportToWebsocket": {"triggers": true}`))
+	b.event("tool.result", `{"result": "x"}`)
+	b.event("assistant.action", `{}`)
+	b.event("tool.result", `{"result": "y"}`)
+	got := b.finish()
+	if fmt.Sprint(asked) != "[You watch A.|saw 1 You watch A.|saw 1]" {
+		t.Error(asked)
+	}
+	if got.LLMCallCount != 2 || got.TotalTriggers != 2 || got.TotalCost != 2*1_050_000 || !reflect.DeepEqual(got.Tokens, state.Tokens{Input: 1800, CacheRead: 200, Output: 100}) ||
+		got.Status != state.SentinelUnloaded || got.UnloadReason != state.UnloadComplete || got.UnloadedAt == nil || got.OpenCalls != 0 || got.Cut != "" {
+		t.Errorf("%+v", got)
+	}
+	if b.last.TotalCost != got.TotalCost || b.set.Cost() != got.TotalCost {
+		t.Error(b.last.TotalCost)
+	}
+	for name, want := range map[string]string{"work/notes/spy.md": "well\n---\nwell", "managed/last.md": "well"} {
+		if text, err := os.ReadFile(b.dir + "/" + name); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	for of, n := range map[string]int{"sentinel.loaded": 1, "sentinel.triggered": 2, "sentinel.output": 2, "sentinel.unloaded": 1, "sentinel.error": 0} {
+		if len(b.notes(of)) != n {
+			t.Errorf("%s: %v", of, b.notes(of))
+		}
+	}
+}
+
+// No answer is in a file before what it has cost is recorded.
+func TestAnAnswerIsWrittenAfterItsCost(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loadedOf(t, says("well"), ""))
+	b.event("tool.result", `{}`)
+	for b.set.Cost() == 0 {
+		<-b.set.News()
+	}
+	time.Sleep(20 * time.Millisecond) // longer than writing it takes: nothing may be there, however long one waits
+	if _, err := os.Stat(b.dir + "/managed/spy.md"); err == nil {
+		t.Fatal("it is written before")
+	}
+	if got := b.finish(); got.TotalCost == 0 {
+		t.Errorf("%+v", got)
+	}
+	if text, err := os.ReadFile(b.dir + "/managed/spy.md"); err != nil || string(text) != "well" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// A provider that never answers holds up neither who writes the journal nor the end, and the
+// account says what was cut.
+func TestASentinelThatHangsHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	b := newBench(t, loadedOf(t, asker(hangs), ""))
+	for range 200 {
+		b.event("tool.result", `{}`)
+	}
+	<-b.set.News()
+	b.set.Finish(nil)
+	<-b.set.fed // all was
+	got := b.close(state.UnloadComplete, "2s after the work of the codon had ended")
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if got.OpenCalls != 1 || got.DroppedTriggers != 199 || got.Cut != "100 triggers and 1 open call (its cost is in no figure) cut 2s after the work of the codon had ended" || got.TotalCost != 0 {
+		t.Errorf("%+v", got)
+	}
+	b.set.change(func() { t.Error("something is counted after the end") })
+}
+
+func TestFailuresAreCountedAndEndASentinel(t *testing.T) {
+	t.Parallel()
+	refused := &provider.CallError{Message: "401", Refused: true}
+	busy := &provider.CallError{Message: "429", Retriable: true, RetryAfter: time.Hour}
+	for name, c := range map[string]struct {
+		fields                string
+		err                   error
+		calls, failed, errors int
+		reason                string
+	}{
+		"tried again":                   {"", busy, 9, 9, 3, state.UnloadFailures},
+		"tried again less often":        {`, "llmParams": {"maxRetries": 0}, "errorHandling": {"maxConsecutiveFailures": 2}`, busy, 2, 2, 2, state.UnloadFailures},
+		"refused":                       {"", refused, 1, 1, 1, state.UnloadFatal},
+		"refused, and goes on":          {`, "errorHandling": {"unloadOnFatalError": false, "maxConsecutiveFailures": 9}`, refused, 4, 4, 4, state.UnloadComplete},
+		"a template that finds nothing": {`, "systemPromptText": "<%= it.events[7].type %>"`, nil, 0, 0, 3, state.UnloadFailures},
+	} {
+		b := newBench(t, loadedOf(t, asker(func(context.Context, provider.Request) (provider.Answer, error) { return provider.Answer{}, c.err }), c.fields))
+		for range 4 {
+			b.event("tool.result", `{}`)
+		}
+		got := b.finish()
+		if got.LLMCallCount != c.calls || got.FailedLLMCalls != c.failed || got.UnloadReason != c.reason || len(b.notes("sentinel.error")) != c.errors || got.TotalCost != 0 {
+			t.Errorf("%s: %+v %v", name, got, b.notes("sentinel.error"))
+		}
+	}
+}
+
+// An answer that does not fit is a failure, and is paid.
+func TestAnAnswerThatDoesNotFitIsPaidAndNotWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loadedOf(t, says("no JSON"), `, "structuredOutput": {"output": "enum", "enumValues": ["a"]}`))
+	b.event("tool.result", `{}`)
+	got := b.finish()
+	if got.TotalCost != 1_050_000 || got.FailedLLMCalls != 1 || len(b.notes("sentinel.output")) != 0 || len(b.notes("sentinel.error")) != 1 {
+		t.Errorf("%+v %v", got, b.told)
+	}
+	if _, err := os.Stat(b.dir + "/managed"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("something was written", err)
+	}
+}
+
+// Only a sentinel that may can ask for a stop or a skip.
+func TestOnlyWhoMayStops(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings config.Settings
+		answer   string
+		want     int
+	}{
+		"may":            {config.Settings{MayStop: true}, `{"action": "stop", "reason": "r"}`, 1},
+		"may skip only":  {config.Settings{MaySkip: true}, `{"action": "stop"}`, 0},
+		"may not":        {config.Settings{}, `{"action": "skip"}`, 0},
+		"asks for other": {config.Settings{MayStop: true, MaySkip: true}, `{"action": "none"}`, 0},
+	} {
+		l := loadedOf(t, says(c.answer), `, "structuredOutput": {"output": "object", "schemaStr": "{}"}`)
+		l.Config.Settings = c.settings
+		b := newBench(t, l)
+		b.event("tool.result", `{}`)
+		b.finish()
+		if len(b.want) != c.want {
+			t.Errorf("%s: %+v", name, b.want)
+		}
+	}
+}
+
+// A sentinel that waits for anything sees what agents and the server do, and nothing that it
+// has brought about itself.
+func TestASentinelNeverSeesItself(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	b := newBench(t, loadedOf(t, asker(func(_ context.Context, r provider.Request) (provider.Answer, error) {
+		seen = append(seen, r.Messages[0].Text)
+		return provider.Answer{Text: "x"}, nil
+	}), `, "trigger": {"type": "event", "on": ["*"]}, "userPromptText": "<%= it.events[0].type %>"`))
+	for _, e := range []string{"codon.started", "sentinel.output", "sentinel.loaded", "run.waiting", "pong", "tool.result"} {
+		b.event(e, `{}`)
+	}
+	for _, of := range []string{"SentinelsUpdated", "CostsUpdated", "CodonTransitioned"} {
+		b.event("state.transition", `{"transitionType": "`+of+`"}`)
+	}
+	b.finish()
+	if got := strings.Join(seen, " "); got != "codon.started tool.result state.transition" {
+		t.Error(got)
+	}
+}
+
+// A call of a tool that writes is shown as file.updated, too, with what it is to write.
+func TestAWriteIsShownAsAFile(t *testing.T) {
+	t.Parallel()
+	var seen string
+	b := newBench(t, loadedOf(t, asker(func(_ context.Context, r provider.Request) (provider.Answer, error) {
+		seen = r.Messages[0].Text
+		return provider.Answer{Text: "x"}, nil
+	}), `, "trigger": {"type": "event", "on": ["file.updated"], "conditions": [{"operator": "contains", "path": "content", "value": "TODO"}]}, "userPromptText": "<%= it.events[0].data.path %>"`))
+	for _, content := range []string{"done", "TODO"} {
+		b.event("assistant.action", `{"action": "tool_use", "toolName": "Write", "toolUseId": "t", "toolInput": {"file_path": "`+b.dir+`/work/src/a.go", "content": "`+content+`"}}`)
+	}
+	if got := b.finish(); got.TotalTriggers != 1 || seen != "src/a.go" {
+		t.Errorf("%q %+v", seen, got)
+	}
+}
+
+// When a budget is used up, no model is asked any more.
+func TestNothingIsAskedWithoutMoney(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loadedOf(t, says("x"), ""))
+	b.set.StopAsking()
+	b.event("tool.result", `{}`)
+	if got := b.finish(); got.LLMCallCount != 0 || got.DroppedTriggers != 1 || !strings.Contains(got.Cut, "budget") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatASentinelSaysOfItsLoop(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{`"stop"`: "stop", `{"decision": "continue", "reason": "r"}`: "continue", `{"verdict": 1}`: "invalid"} {
+		b := decision([]byte(answer), "")
+		got := string(b.Decision)
+		if b.Invalid {
+			got = "invalid"
+			if !strings.HasPrefix(b.Reason, "the answer ") {
+				t.Error(b.Reason)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %+v", answer, b)
+		}
+	}
+	if b := decision(nil, `{"decision": "stop"}`); b.Invalid || b.Decision != "stop" {
+		t.Errorf("%+v", b)
+	}
+}
