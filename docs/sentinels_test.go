@@ -34,7 +34,7 @@ func TestTheSentinelOfThePageObserves(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := run("validate", "h"); strings.Contains(out, "warning") {
+	if out := run("validate", "h"); strings.Contains(out, "[sentinel-") {
 		t.Error(out)
 	}
 	run("run", "h", "-e", "e")

@@ -94,6 +94,6 @@ func (c *Codon) Skip(at Time) *Codon {
 func (c *Codon) end(at Time) *Codon {
 	next := *c
 	next.EndTime, next.CurrentCost, next.CurrentTokens = &at, nil, nil
-	next.Sentinels = c.Sentinels.execute(at)
+	next.Sentinels = c.Sentinels.Execute(at)
 	return &next
 }

@@ -40,7 +40,7 @@ func redact(t Transition, change func(string) string) Transition {
 		t.Record = t.Record.redact(change)
 		return t
 	case SentinelsUpdated:
-		t.Sentinels = t.Sentinels.redact(change)
+		t.Sentinels = t.Sentinels.Redact(change)
 		return t
 	case OperationAnswered:
 		t.Operation = *t.Operation.redact(change)
@@ -59,7 +59,7 @@ func (c *Codon) redact(change func(string) string) *Codon {
 	next := *c
 	next.encoded = nil
 	next.FailureReason, next.SkipReason = c.FailureReason.redact(change), change(c.SkipReason)
-	next.Decision, next.Sentinels = redactBallot(c.Decision, change), c.Sentinels.redact(change)
+	next.Decision, next.Sentinels = redactBallot(c.Decision, change), c.Sentinels.Redact(change)
 	if c.Settling != nil {
 		s := *c.Settling
 		s.FailureReason = s.FailureReason.redact(change)

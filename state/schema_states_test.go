@@ -19,6 +19,7 @@ import (
 	"hank/internal/short"
 	"hank/plan"
 	"hank/plan/model"
+	"hank/state/observer"
 )
 
 const statesDir = "../fixtures/states"
@@ -138,7 +139,7 @@ func (st *story) begin(id CodonID, upto CodonStatus) *story {
 		st.move(st.live().Settle(Settling{Status: Completed, ResultSeen: true}))
 		done := st.live().Sentinels.Loaded[0]
 		at := st.at()
-		done.Status, done.UnloadReason, done.UnloadedAt = SentinelUnloaded, UnloadComplete, &at
+		done.Status, done.UnloadReason, done.UnloadedAt = observer.SentinelUnloaded, observer.UnloadComplete, &at
 		st.do(SentinelsUpdated{RunID: run, CodonID: id, Sentinels: &Sentinels{Loaded: []Sentinel{done}}})
 	}
 	return st

@@ -15,6 +15,7 @@ import (
 
 	"hank/plan"
 	"hank/plan/loop"
+	"hank/state/observer"
 )
 
 // rich is a state in which every member that a transition replaces is set: two
@@ -91,7 +92,7 @@ func movesOfEachType(t *testing.T) map[string]struct {
 		"CodonTransitioned":             {CodonTransitioned{"r", full(CompletingSentinels)}, nothing},
 		"CodonTransitioned, to its end": {CodonTransitioned{"r", full(Completed)}, nothing},
 		"CostsUpdated":                  {CostsUpdated{RunID: "r", CodonID: "c", Cost: 5, Tokens: Tokens{Input: 1}, Messages: 2, Extensions: 1}, nothing},
-		"SentinelsUpdated":              {SentinelsUpdated{RunID: "r", CodonID: "c", Sentinels: &Sentinels{Loaded: []Sentinel{{ID: "s", Model: "m", LoadedAt: epoch, LLMCallCount: 1, TotalTriggers: 1, TotalCost: 7, Status: SentinelActive, Tokens: Tokens{Input: 3}}}, TotalCost: 7}}, nothing},
+		"SentinelsUpdated":              {SentinelsUpdated{RunID: "r", CodonID: "c", Sentinels: &Sentinels{Loaded: []Sentinel{{ID: "s", Model: "m", LoadedAt: epoch, LLMCallCount: 1, TotalTriggers: 1, TotalCost: 7, Status: observer.SentinelActive, Tokens: Tokens{Input: 3}}}, TotalCost: 7}}, nothing},
 		"CheckpointCreated":             {CheckpointCreated{Kind: KindManual, SHA: sha, RunID: "r", CodonID: "c", Branch: "run-r", Base: true, Note: "n"}, nothing},
 		"IntentOpened":                  {IntentOpened{intent}, noIntent},
 		"IntentClosed":                  {IntentClosed{ID: "i", Kept: []string{"z"}}, nothing},

@@ -68,7 +68,7 @@ func Check(at string, n *jsonshape.Node, lookup func(string) (rule, hint string,
 // CheckTemplate reports what of a prompt cannot be filled in.
 func CheckTemplate(text string, report func(offset int, message, hint string)) {
 	var wrong *TemplateError
-	if _, err := ParseTemplate(text); errors.As(err, &wrong) {
+	if _, err := parseTemplate(text); errors.As(err, &wrong) {
 		report(wrong.Offset, wrong.Message, wrong.Hint)
 	}
 }
@@ -76,7 +76,7 @@ func CheckTemplate(text string, report func(offset int, message, hint string)) {
 // CheckSchema reports what of a schema cannot be used.
 func CheckSchema(text string, report func(rule, hint, message string)) {
 	var wrong *SchemaError
-	if _, err := ParseSchema(text); errors.As(err, &wrong) {
+	if _, err := parseSchema(text); errors.As(err, &wrong) {
 		report("sentinel-schema", wrong.Hint, wrong.Message)
 	}
 }

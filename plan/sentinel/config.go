@@ -209,7 +209,7 @@ func Parse(text []byte, settings []byte, file string, read func(name string) (st
 		if len(parts) == 0 {
 			return nil
 		}
-		t, e := ParseTemplate(strings.Join(parts, "\n\n"))
+		t, e := parseTemplate(strings.Join(parts, "\n\n"))
 		err = errors.Join(err, e)
 		return t
 	}

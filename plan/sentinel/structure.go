@@ -31,8 +31,8 @@ func (e *SchemaError) Error() string { return e.Message }
 // zod is how source of Zod is recognised.
 var zod = regexp.MustCompile(`(?m)\bz\s*\.\s*(object|array|string|number|enum|union|boolean|literal|strictObject|record)\b|from\s+['"]zod['"]|require\(['"]zod['"]\)`)
 
-// ParseSchema reads the schema of a structured answer. The error is a *SchemaError.
-func ParseSchema(text string) (*jsonschema.Resolved, error) {
+// parseSchema reads the schema of a structured answer. The error is a *SchemaError.
+func parseSchema(text string) (*jsonschema.Resolved, error) {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		if zod.MatchString(text) {
@@ -63,7 +63,7 @@ func (s *Structure) compile() error {
 		return nil
 	}
 	var err error
-	if s.resolved, err = ParseSchema(string(s.Schema)); err != nil {
+	if s.resolved, err = parseSchema(string(s.Schema)); err != nil {
 		return err
 	}
 	s.asked = s.Schema

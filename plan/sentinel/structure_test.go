@@ -54,7 +54,7 @@ func TestASchemaThatIsNoneIsRefused(t *testing.T) {
 		`{"type": 7}`:                             "no JSON Schema",
 		`{"$ref": "https://127.0.0.1/s.json"}`:    "no JSON Schema",
 	} {
-		_, err := ParseSchema(text)
+		_, err := parseSchema(text)
 		var wrong *SchemaError
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
 			t.Errorf("%s: %v", text, err)

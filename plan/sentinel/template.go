@@ -1,18 +1,8 @@
 package sentinel
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"time"
-)
-
-// What one rendering may come to: bytes of text, steps (a place that is filled in, an
-// item that is gone through), and time.
-const (
-	mostText  = 4 << 20
-	mostSteps = 200_000
-	mostTime  = 5 * time.Second
 )
 
 // Template is a prompt with places. A text with <% is in the published form, any other
@@ -23,17 +13,8 @@ type Template struct {
 	text      string // where there is no place
 }
 
-// TemplateError says what is wrong with a template, and where.
-type TemplateError struct {
-	Offset  int // in bytes
-	Message string
-	Hint    string
-}
-
-func (e *TemplateError) Error() string { return e.Message }
-
-// ParseTemplate reads a template. The error is a *TemplateError.
-func ParseTemplate(text string) (*Template, error) {
+// parseTemplate reads a template. The error is a *TemplateError.
+func parseTemplate(text string) (*Template, error) {
 	switch {
 	case strings.Contains(text, "<%"):
 		segments, err := parsePublished(text)
@@ -77,8 +58,6 @@ func (a About) value() map[string]any {
 	}
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
 // Render fills the places in.
 func (t *Template) Render(about About) (string, error) {
 	if t.published == nil && t.own == nil {
@@ -106,33 +85,3 @@ func (t *Template) Render(about About) (string, error) {
 	return b.String(), nil
 }
 
-var (
-	errTooLong = fmt.Errorf("the prompt would have more than %d bytes", mostText)
-	errTooMuch = errors.New("filling in the template takes too long")
-)
-
-// work is what a rendering has done so far.
-type work struct {
-	steps int
-	bytes int
-	until time.Time
-}
-
-// made counts bytes of text that were made on the way.
-func (w *work) made(n int) error {
-	if w.bytes += n; w.bytes > 4*mostText {
-		return errTooLong
-	}
-	if time.Now().After(w.until) {
-		return errTooMuch
-	}
-	return nil
-}
-
-// step counts one.
-func (w *work) step() error {
-	if w.steps++; w.steps > mostSteps || w.steps%64 == 0 && time.Now().After(w.until) {
-		return errTooMuch
-	}
-	return nil
-}

@@ -48,12 +48,12 @@ func TestTemplatesAreFilledIn(t *testing.T) {
 		`{{"{{"}} {{.world.currentTime}}`:                                                 "{{ 2026-01-02T03:04:06.000Z",
 	} {
 		if want == "?" {
-			if _, err := ParseTemplate(text); err == nil {
+			if _, err := parseTemplate(text); err == nil {
 				t.Errorf("%s: arithmetic is taken", text)
 			}
 			continue
 		}
-		tm, err := ParseTemplate(text)
+		tm, err := parseTemplate(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -89,7 +89,7 @@ func TestCodeInATemplateIsRefusedAtItsPlace(t *testing.T) {
 		"a\n{{if}}":                             "{{if}}",
 		"{{html .x}}":                           "html",
 	} {
-		_, err := ParseTemplate(text)
+		_, err := parseTemplate(text)
 		var wrong *TemplateError
 		if !errors.As(err, &wrong) || wrong.Message == "" || wrong.Hint == "" {
 			t.Errorf("%s: %v", text, err)
@@ -117,7 +117,7 @@ func TestARenderingIsBounded(t *testing.T) {
 		"<%= it.events.map(e => JSON.stringify(it.events)).length %>",
 		strings.Repeat("<%= JSON.stringify(it.events, null, 10) %>", 10),
 	} {
-		tm, err := ParseTemplate(text)
+		tm, err := parseTemplate(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -130,7 +130,7 @@ func TestARenderingIsBounded(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	for _, text := range []string{"<%= " + strings.Repeat("(", 100000), "<%= " + strings.Repeat("!", 100000), strings.Repeat("{{if 1}}", 5000) + strings.Repeat("{{end}}", 5000), "<%= it" + strings.Repeat(".events.map(e => it", 5000)} {
-		if _, err := ParseTemplate(text); err == nil {
+		if _, err := parseTemplate(text); err == nil {
 			t.Errorf("%.20s… was taken", text)
 		}
 	}
@@ -138,7 +138,7 @@ func TestARenderingIsBounded(t *testing.T) {
 
 func TestWhatIsNotThereIsAnErrorOfTheTrigger(t *testing.T) {
 	t.Parallel()
-	tm, err := ParseTemplate("<%= it.events[0].data.a.b %>")
+	tm, err := parseTemplate("<%= it.events[0].data.a.b %>")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(seed, `{"a": [1, null, "x"]}`)
 	}
 	f.Fuzz(func(t *testing.T, text, data string) {
-		tm, err := ParseTemplate(text)
+		tm, err := parseTemplate(text)
 		var wrong *TemplateError
 		switch {
 		case err == nil:

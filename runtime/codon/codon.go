@@ -7,6 +7,7 @@ import (
 
 	"hank/plan"
 	"hank/state"
+	"hank/state/observer"
 )
 
 // Run takes a codon from its rig to its checkpoint and returns the final record. An
@@ -76,7 +77,7 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	if err != nil {
 		return nil, err
 	}
-	if err := a.endSentinels(state.UnloadShutdown, "before the agent had a session"); err != nil {
+	if err := a.endSentinels(observer.UnloadShutdown, "before the agent had a session"); err != nil {
 		return nil, err
 	}
 	if a.isRefusal(failure) && a.FallbackOf == "" {

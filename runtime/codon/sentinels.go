@@ -17,6 +17,7 @@ import (
 	"hank/runtime/notices"
 	"hank/runtime/sentinel"
 	"hank/state"
+	"hank/state/observer"
 )
 
 // loadSentinels looks which sentinels of the codon can run. Where no agent works, there is
@@ -135,10 +136,10 @@ func (a *attempt) finishSentinels(ctx context.Context) error {
 	if a.watch == nil {
 		return nil
 	}
-	reason, when := state.UnloadComplete, ""
+	reason, when := observer.UnloadComplete, ""
 	longest := a.watch.Drain()
 	if a.stopping() || a.exceeded != nil {
-		reason, when = state.UnloadShutdown, "when the codon was ended"
+		reason, when = observer.UnloadShutdown, "when the codon was ended"
 	} else {
 		a.host.Monitor().Step(fmt.Sprintf("waiting for its sentinels (%s at most)", longest))
 		finished, timer := a.watch.Finish(a.lastEvent()), time.NewTimer(longest)
@@ -152,16 +153,16 @@ func (a *attempt) finishSentinels(ctx context.Context) error {
 					return err
 				}
 				if a.overBudget() {
-					reason, when = state.UnloadShutdown, "when a budget was used up"
+					reason, when = observer.UnloadShutdown, "when a budget was used up"
 				}
 			case <-timer.C:
 				when = fmt.Sprintf("%s after the work of the codon had ended", longest)
 			case r := <-a.host.Requests():
 				if a.endsWait(r) {
-					reason, when = state.UnloadShutdown, "on request"
+					reason, when = observer.UnloadShutdown, "on request"
 				}
 			case <-ctx.Done():
-				reason, when = state.UnloadShutdown, "with the run"
+				reason, when = observer.UnloadShutdown, "with the run"
 			}
 		}
 	}
@@ -219,7 +220,7 @@ func (a *attempt) endSentinels(reason, when string) error {
 		if s.Unpriced {
 			said = append(said, fmt.Sprintf("sentinel %s: no price is known for its model %s: what it cost (%d tokens) is in no figure", s.ID, s.Model, s.Tokens.Sum()))
 		}
-		if s.UnloadReason == state.UnloadFatal || s.UnloadReason == state.UnloadFailures {
+		if s.UnloadReason == observer.UnloadFatal || s.UnloadReason == observer.UnloadFailures {
 			said = append(said, fmt.Sprintf("sentinel %s was given up: %s", s.ID, strings.ReplaceAll(s.UnloadReason, "-", " ")))
 		}
 	}
@@ -232,6 +233,6 @@ func (a *attempt) endSentinels(reason, when string) error {
 // dropSentinels ends them where nothing more is recorded.
 func (a *attempt) dropSentinels() {
 	if a.watch != nil {
-		a.watch.Close(state.UnloadShutdown, "")
+		a.watch.Close(observer.UnloadShutdown, "")
 	}
 }

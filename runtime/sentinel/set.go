@@ -18,6 +18,7 @@ import (
 	config "hank/plan/sentinel"
 	"hank/state"
 	"hank/state/journal"
+	"hank/state/observer"
 )
 
 // Watch is what the sentinels of an attempt are told of.
@@ -80,7 +81,7 @@ func Start(w Watch, list []Loaded) *Set {
 	for _, l := range list {
 		c := l.Config
 		one := &worker{Loaded: l, set: s, watcher: c.Trigger.Watch(), inbox: newInbox(c.Execution, w.Clock), talk: conversation{rules: c.Conversation}, ended: make(chan struct{}),
-			account: state.Sentinel{ID: c.ID, Model: l.Model.String(), LoadedAt: at, Status: state.SentinelActive}}
+			account: state.Sentinel{ID: c.ID, Model: l.Model.String(), LoadedAt: at, Status: observer.SentinelActive}}
 		name := c.LogFile
 		if name == "" {
 			name = c.ID + map[bool]string{true: ".jsonl", false: ".md"}[c.Structure != nil || c.JSONL]
@@ -271,7 +272,7 @@ func (s *Set) accounts() *state.Sentinels {
 	all := &state.Sentinels{}
 	for _, w := range s.workers {
 		one := w.account
-		if one.Status == state.SentinelActive {
+		if one.Status == observer.SentinelActive {
 			w.count()
 			one = w.account
 			one.OpenCalls = 0 // they are not lost yet
@@ -365,7 +366,7 @@ func (s *Set) Close(reason, when string) {
 		if w.account.OpenCalls > 0 {
 			cut = append(cut, count(w.account.OpenCalls, "open call")+" (its cost is in no figure)")
 		}
-		if len(cut) > 0 && w.account.Status == state.SentinelActive {
+		if len(cut) > 0 && w.account.Status == observer.SentinelActive {
 			w.account.Cut = strings.Join(cut, " and ") + " cut " + when
 		}
 		w.account.DroppedTriggers += triggers

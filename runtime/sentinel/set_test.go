@@ -18,6 +18,7 @@ import (
 	"hank/runtime/sentinel/provider"
 	"hank/state"
 	"hank/state/journal"
+	"hank/state/observer"
 )
 
 // asker is a model that is a function.
@@ -67,7 +68,7 @@ func newBench(t *testing.T, list ...Loaded) *bench {
 	b := &bench{t: t, dir: t.TempDir(), bus: events.New(func(uint64, func(journal.Event) error) error { return nil })}
 	b.set = Start(Watch{CodonID: "a", About: config.AboutCodon{ID: "a", Name: "A"}, Workspace: b.dir + "/work", Managed: b.dir + "/managed", Clock: impatient{},
 		Follow: b.bus.FollowEarly, Last: b.bus.Last, From: 1}, list)
-	t.Cleanup(func() { b.set.Close(state.UnloadShutdown, "") })
+	t.Cleanup(func() { b.set.Close(observer.UnloadShutdown, "") })
 	return b
 }
 
@@ -127,7 +128,7 @@ func (b *bench) finish() state.Sentinel {
 			b.t.Fatal("it does not finish")
 		}
 	}
-	return b.close(state.UnloadComplete, "")
+	return b.close(observer.UnloadComplete, "")
 }
 
 func (b *bench) close(reason, when string) state.Sentinel {
@@ -162,7 +163,7 @@ func TestASentinelObserves(t *testing.T) {
 		t.Error(asked)
 	}
 	if got.LLMCallCount != 2 || got.TotalTriggers != 2 || got.TotalCost != 2*1_050_000 || !reflect.DeepEqual(got.Tokens, state.Tokens{Input: 1800, CacheRead: 200, Output: 100}) ||
-		got.Status != state.SentinelUnloaded || got.UnloadReason != state.UnloadComplete || got.UnloadedAt == nil || got.OpenCalls != 0 || got.Cut != "" {
+		got.Status != observer.SentinelUnloaded || got.UnloadReason != observer.UnloadComplete || got.UnloadedAt == nil || got.OpenCalls != 0 || got.Cut != "" {
 		t.Errorf("%+v", got)
 	}
 	if b.last.TotalCost != got.TotalCost || b.set.Cost() != got.TotalCost {
@@ -212,7 +213,7 @@ func TestASentinelThatHangsHoldsUpNobody(t *testing.T) {
 	<-b.set.News()
 	b.set.Finish(nil)
 	<-b.set.fed // all was
-	got := b.close(state.UnloadComplete, "2s after the work of the codon had ended")
+	got := b.close(observer.UnloadComplete, "2s after the work of the codon had ended")
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
@@ -232,11 +233,11 @@ func TestFailuresAreCountedAndEndASentinel(t *testing.T) {
 		calls, failed, errors int
 		reason                string
 	}{
-		"tried again":                   {"", busy, 9, 9, 3, state.UnloadFailures},
-		"tried again less often":        {`, "llmParams": {"maxRetries": 0}, "errorHandling": {"maxConsecutiveFailures": 2}`, busy, 2, 2, 2, state.UnloadFailures},
-		"refused":                       {"", refused, 1, 1, 1, state.UnloadFatal},
-		"refused, and goes on":          {`, "errorHandling": {"unloadOnFatalError": false, "maxConsecutiveFailures": 9}`, refused, 4, 4, 4, state.UnloadComplete},
-		"a template that finds nothing": {`, "systemPromptText": "<%= it.events[7].type %>"`, nil, 0, 0, 3, state.UnloadFailures},
+		"tried again":                   {"", busy, 9, 9, 3, observer.UnloadFailures},
+		"tried again less often":        {`, "llmParams": {"maxRetries": 0}, "errorHandling": {"maxConsecutiveFailures": 2}`, busy, 2, 2, 2, observer.UnloadFailures},
+		"refused":                       {"", refused, 1, 1, 1, observer.UnloadFatal},
+		"refused, and goes on":          {`, "errorHandling": {"unloadOnFatalError": false, "maxConsecutiveFailures": 9}`, refused, 4, 4, 4, observer.UnloadComplete},
+		"a template that finds nothing": {`, "systemPromptText": "<%= it.events[7].type %>"`, nil, 0, 0, 3, observer.UnloadFailures},
 	} {
 		b := newBench(t, loadedOf(t, asker(func(context.Context, provider.Request) (provider.Answer, error) { return provider.Answer{}, c.err }), c.fields))
 		for range 4 {

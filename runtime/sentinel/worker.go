@@ -13,6 +13,7 @@ import (
 	config "hank/plan/sentinel"
 	"hank/runtime/sentinel/provider"
 	"hank/state"
+	"hank/state/observer"
 )
 
 // Asker is a model.
@@ -154,7 +155,7 @@ func (w *worker) act(ctx context.Context, b batch, left int) bool {
 		w.talk.failed()
 		if call.Refused && w.Config.Errors.Fatal() {
 			w.fail("llm-call-failed", call.Message, false)
-			return w.giveUp(state.UnloadFatal, "configuration")
+			return w.giveUp(observer.UnloadFatal, "configuration")
 		}
 		return w.fail("llm-call-failed", call.Message, call.Retriable)
 	case err != nil: // it was ended
@@ -225,7 +226,7 @@ func (w *worker) answered(ctx context.Context, b batch, number int, question str
 	if w.Config.Structure != nil {
 		value, misfit = w.Config.Structure.Take(a.Text)
 		if misfit != nil && a.Cut != "" {
-			misfit = fmt.Errorf("the answer was cut off by the provider (%s): %w", a.Cut, misfit)
+			misfit = fmt.Errorf("the provider has ended the answer early (%s): %w", a.Cut, misfit)
 		}
 	}
 	content, kind := any(a.Text), "text"
@@ -320,7 +321,7 @@ func (w *worker) fail(kind, message string, retriable bool) bool {
 	w.failures++
 	w.set.change(func() { w.complain(kind, message, retriable) })
 	if w.failures >= w.Config.Errors.Most() {
-		return w.giveUp(state.UnloadFailures, "")
+		return w.giveUp(observer.UnloadFailures, "")
 	}
 	return true
 }
@@ -340,13 +341,13 @@ func (w *worker) giveUp(reason, kind string) bool {
 
 // unload writes the end of the sentinel into its account, under the lock of the set.
 func (w *worker) unload(reason, kind string) {
-	if w.account.Status != state.SentinelActive {
+	if w.account.Status != observer.SentinelActive {
 		return
 	}
 	w.count()
 	w.set.due = true
 	at := state.At(w.set.Clock.Now())
-	w.account.Status, w.account.UnloadReason, w.account.UnloadedAt = state.SentinelUnloaded, reason, &at
+	w.account.Status, w.account.UnloadReason, w.account.UnloadedAt = observer.SentinelUnloaded, reason, &at
 	if on(w.Config.Report.Lifecycle, true) {
 		w.set.note("sentinel.unloaded", unloaded{w.Config.ID, w.set.CodonID, reason, kind, w.account.TotalCost, w.account.LLMCallCount, w.account.Cut})
 	}
