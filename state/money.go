@@ -1,6 +1,9 @@
 package state
 
-import "hank/state/money"
+import (
+	"hank/state/money"
+	"hank/state/observer"
+)
 
 // The amounts of package money, which records are made of.
 type (
@@ -12,6 +15,12 @@ type (
 	BudgetLimits  = money.BudgetLimits
 	BudgetUse     = money.BudgetUse
 	BudgetTotals  = money.BudgetTotals
+)
+
+// The accounts of package observer, which records have.
+type (
+	Sentinels = observer.Sentinels
+	Sentinel  = observer.Sentinel
 )
 
 // Dollar is one US dollar.

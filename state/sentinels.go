@@ -1,13 +1,5 @@
 package state
 
-import "hank/state/observer"
-
-// The accounts of package observer, which records have.
-type (
-	Sentinels = observer.Sentinels
-	Sentinel  = observer.Sentinel
-)
-
 // SentinelsUpdated carries what the sentinels of the live record have done so far.
 type SentinelsUpdated struct {
 	RunID     RunID      `json:"runId"`

@@ -217,7 +217,7 @@ func TestASentinelThatHangsHoldsUpNobody(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	if got.OpenCalls != 1 || got.DroppedTriggers != 199 || got.Cut != "100 triggers and 1 open call (its cost is in no figure) cut 2s after the work of the codon had ended" || got.TotalCost != 0 {
+	if got.OpenCalls != 1 || got.DroppedTriggers != 199 || !strings.HasSuffix(got.Cut, " triggers and 1 open call (its cost is in no figure) cut 2s after the work of the codon had ended") || got.TotalCost != 0 {
 		t.Errorf("%+v", got)
 	}
 	b.set.change(func() { t.Error("something is counted after the end") })

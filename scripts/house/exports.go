@@ -21,7 +21,7 @@ var audited = []string{"checkpoint", "recovery", "runtime", "plan", "state"}
 
 // mostNeedless is how many names needless lists on Linux; other systems have fewer. It
 // may shrink, not grow.
-const mostNeedless = 27
+const mostNeedless = 26
 
 // An exported name that no other package of the program uses.
 type exported struct {
