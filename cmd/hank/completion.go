@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -29,7 +27,7 @@ func following(app *cli.App, words []string) {
 func namesFor(kind string, words []string) []string {
 	switch kind {
 	case "WAY":
-		return slices.Sorted(maps.Keys(cost.Ways))
+		return cost.Ways
 	case "KIND":
 		return upkeep.Kinds()
 	case "FORMAT":

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -18,30 +20,45 @@ import (
 
 func costCommand() *cli.Command {
 	return &cli.Command{
-		Name: "cost", Usage: "show costs by codon, run, loop, model or day",
+		Name: "cost", Usage: "show costs by codon, run, loop, model, harness or day",
 		Description: `Codons and loops are listed in the order of the plan, other groups by name. Token
-counts of which all are zero are omitted. Days are in UTC. All attempts count, including attempts abandoned by a rollback. The
-sums come from an index in .hankweave/index, which is updated first; if it cannot be
-used, they come from the records themselves, with the same result.
+counts of which all are zero are omitted. Days are those of the local time zone (TZ), which
+is printed with them. All attempts count, including attempts abandoned by a rollback. What
+sentinels cost counts for their codon; by harness it is listed as "sentinels". The sums come
+from an index in .hankweave/index, which is updated first; if it cannot be used, they come
+from the records themselves, with the same result.
 
---run restricts them to one run, and sums up its records.
+On a terminal each line has a bar: the part of the largest sum. Where the terminal is too
+narrow for bars and token counts, the counts are omitted; --csv and --json have them.
+
+--run restricts the sums to one run, and uses its records.
+
+--csv prints the sums without their total, in the form of RFC 4180: a header, then a line for
+each group, with the group, attempts, costUSD, replayedCostUSD (the part that was not paid),
+inputTokens, outputTokens, cacheCreationTokens and cacheReadTokens. The first column is named
+after WAY, and is empty for what belongs to no group. Amounts are exact, in dollars.
 
 Examples: hank cost --by model --json
+          hank cost --by day --csv >costs.csv
           hank cost --run "$(hank status --json | jq -r .runId)" --by model
 
 Exit code 0: printed; 2: unknown WAY or RUN.`,
 		Flags: []cli.Flag{executionFlag,
-			&cli.StringFlag{Name: "by", Value: "codon", Usage: "group by `WAY`: run, codon, loop, model or day"},
+			&cli.StringFlag{Name: "by", Value: "codon", Usage: "group by `WAY`: run, codon, loop, model, harness or day"},
 			&cli.StringFlag{Name: "run", Usage: "only attempts in `RUN`"},
 			&cli.IntFlag{Name: "limit", Usage: "show at most `N` entries (0 = all), the last ones before --before"},
 			&cli.StringFlag{Name: "before", Usage: "show only entries listed before `KEY`"},
+			&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			if _, ok := cost.Ways[c.String("by")]; !ok {
-				return notOneOf("by", c.String("by"), "run", "codon", "loop", "model", "day")
+			if !slices.Contains(cost.Ways, c.String("by")) {
+				return notOneOf("by", c.String("by"), cost.Ways...)
+			}
+			if c.Bool("csv") && c.Bool("json") {
+				return &exitcode.UsageError{Why: "--csv and --json are mutually exclusive"}
 			}
 			v, err := view(c)
 			if err != nil {
@@ -50,39 +67,101 @@ Exit code 0: printed; 2: unknown WAY or RUN.`,
 			if run := c.String("run"); c.IsSet("run") && v.State.Run(state.RunID(run)) == nil {
 				return history.UnknownRun(v.State.Runs, run)
 			}
-			sums := cost.SumUp(v, c.String("by"), state.RunID(c.String("run")), c.Int("limit"), c.String("before"), askIndex)
+			sums := cost.SumUp(v, cost.Query{By: c.String("by"), Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: c.String("before"), Zone: time.Local}, askIndex)
 			sums.NoIndex = forThis(c, sums.NoIndex)
-			if c.Bool("json") {
+			switch {
+			case c.Bool("json"):
 				return printJSON(output.CostsOf(sums))
+			case c.Bool("csv"):
+				err = sums.WriteCSV(os.Stdout)
+			default:
+				err = printCosts(sums)
 			}
-			return printCosts(sums)
+			if err == nil && sums.NoIndex != "" {
+				remark("note: summed up without the cost index: %s\n", sums.NoIndex)
+			}
+			return err
 		},
 	}
 }
 
 func printCosts(sums *cost.Sums) error {
-	t := term.NewTable(os.Stdout)
-	t.Heading(append([]string{sums.By, "attempts", "cost"}, sums.TokenKinds()...)...)
-	row := func(s cost.Sum) {
-		cells := []any{orDefault(s.Key, "-"), s.Attempts, s.Bill.Short()}
+	heading := []string{sums.By, "attempts", "cost"}
+	total := sums.Total
+	total.Key = "total"
+	var rows [][]string
+	for _, s := range append(slices.Clone(sums.Sums), total) {
+		cells := []string{orDefault(s.Key, "-"), fmt.Sprint(s.Attempts), s.Bill.Short()}
 		for _, n := range sums.TokensOf(s) {
 			cells = append(cells, humanize.Comma(n))
 		}
+		rows = append(rows, cells)
+	}
+	rows = append([][]string{append(heading, sums.TokenKinds()...)}, rows...)
+	if width := term.Width(os.Stdout); width > 0 {
+		rows = withBars(rows, sums.Sums, width)
+	}
+	t := term.NewTable(os.Stdout)
+	t.Fit()
+	t.Heading(rows[0]...)
+	for _, row := range rows[1:] {
+		cells := make([]any, len(row))
+		for i, cell := range row {
+			cells[i] = cell
+		}
 		t.Row(cells...)
 	}
-	for _, s := range sums.Sums {
-		row(s)
-	}
-	total := sums.Total
-	total.Key = "total"
-	row(total)
-	if err := t.Flush(); err != nil {
+	if err := t.Flush(); err != nil || sums.Zone == "" {
 		return err
 	}
-	if sums.NoIndex != "" {
-		remark("note: summed up without the cost index: %s\n", sums.NoIndex)
+	return say("days of the time zone %s\n", sums.Zone)
+}
+
+// The sizes of bars, in columns.
+const (
+	shortestBar = 10 // a shorter one takes the place of the token counts
+	longestBar  = 30
+	leastBar    = 4 // a shorter one says nothing
+	leastName   = 12
+	columnGap   = 2
+)
+
+// withBars puts a bar behind the cost of each sum, in a table of so many columns of the
+// terminal. rows are a heading, the sums and their total.
+func withBars(rows [][]string, sums []cost.Sum, width int) [][]string {
+	most, columns := state.USD(0), make([]int, len(rows[0]))
+	for _, s := range sums {
+		most = max(most, s.Cost)
 	}
-	return nil
+	for _, row := range rows {
+		for i, cell := range row {
+			columns[i] = max(columns[i], term.Columns(term.Printable(cell))+columnGap)
+		}
+	}
+	fixed := columns[1] + columns[2]
+	columns[0] = min(columns[0], max(leastName, width-fixed-leastBar-columnGap))
+	room, tokens := width-columns[0]-fixed, 0
+	for _, n := range columns[3:] {
+		tokens += n
+	}
+	bar := min(room-tokens-columnGap, longestBar)
+	keep := len(rows[0])
+	if bar < shortestBar && (most > 0 || tokens > room) {
+		bar, keep = min(room, longestBar), 3
+	}
+	for i, row := range rows {
+		rows[i] = slices.Clone(row[:keep])
+		rows[i][0] = term.Fit(term.Printable(row[0]), columns[0]-columnGap)
+		if most == 0 || bar < leastBar {
+			continue
+		}
+		drawn := ""
+		if n := i - 1; n >= 0 && n < len(sums) {
+			drawn = term.Bar(float64(sums[n].Cost)/float64(most), bar)
+		}
+		rows[i] = slices.Insert(rows[i], 3, drawn)
+	}
+	return rows
 }
 
 // askIndex asks the cost index in another process.
@@ -109,11 +188,7 @@ func costsRoleCommand() *cli.Command {
 			if c.NArg() == 1 {
 				return cost.CatchUp(c.Args().First())
 			}
-			answer, err := cost.ReadIndex(c.Args().First(), costindex.By(c.Args().Get(1)[0]))
-			if err != nil {
-				answer = cost.Answer{Error: err.Error()}
-			}
-			return printJSON(answer)
+			return cost.WriteAnswer(os.Stdout, c.Args().First(), costindex.By(c.Args().Get(1)[0]))
 		},
 	}
 }

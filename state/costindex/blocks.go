@@ -20,22 +20,33 @@ const blockBytes = 16 << 10
 
 func blockPrefix(by By) []byte { return []byte{'b', byte(by)} }
 
-// decodeBlock appends the totals of a block to a list.
-func decodeBlock(list []Total, block []byte) ([]Total, error) {
+// eachOfBlock calls fn for the totals of a block, in order, until it returns an error.
+func eachOfBlock(block []byte, fn func(Total) error) error {
 	names := string(block)
 	for at := 0; at < len(block); {
-		list = append(list, Total{})
+		var t Total
 		var err error
-		if at, err = list[len(list)-1].decode(block, names, at); err != nil {
-			return list[:len(list)-1], err
+		if at, err = t.decode(block, names, at); err != nil {
+			return err
+		}
+		if err := fn(t); err != nil {
+			return err
 		}
 	}
-	return list, nil
+	return nil
+}
+
+// decodeBlock returns the totals of a block.
+func decodeBlock(block []byte) (list []Total, err error) {
+	err = eachOfBlock(block, func(t Total) error {
+		list = append(list, t)
+		return nil
+	})
+	return list, err
 }
 
 // mergeBlocks adds totals to the blocks of a way, and passes on what changes.
-// It returns how many keys are new.
-func mergeBlocks(txn *badger.Txn, by By, totals map[string]*Total, set func(key, block []byte) error) (fresh int, err error) {
+func mergeBlocks(txn *badger.Txn, by By, totals map[string]*Total, set func(key, block []byte) error) error {
 	names := make([]string, 0, len(totals))
 	for name := range totals {
 		names = append(names, name)
@@ -51,13 +62,12 @@ func mergeBlocks(txn *badger.Txn, by By, totals map[string]*Total, set func(key,
 		if i+1 < len(firsts) {
 			n, _ = slices.BinarySearch(names, firsts[i+1])
 		}
-		added, err := mergeBlock(txn, by, firsts[i], names[:n], totals, set)
-		if err != nil {
-			return fresh, err
+		if err := mergeBlock(txn, by, firsts[i], names[:n], totals, set); err != nil {
+			return err
 		}
-		fresh, names = fresh+added, names[n:]
+		names = names[n:]
 	}
-	return fresh, nil
+	return nil
 }
 
 // blockNames are the keys of a way's blocks, without the prefix, sorted; the
@@ -75,18 +85,18 @@ func blockNames(txn *badger.Txn, by By) []string {
 }
 
 // mergeBlock adds the totals of sorted names to one block.
-func mergeBlock(txn *badger.Txn, by By, first string, names []string, totals map[string]*Total, set func(key, block []byte) error) (fresh int, err error) {
+func mergeBlock(txn *badger.Txn, by By, first string, names []string, totals map[string]*Total, set func(key, block []byte) error) error {
 	key := append(blockPrefix(by), first...)
 	var old []Total
 	item, err := txn.Get(key)
 	if err == nil {
 		err = item.Value(func(b []byte) error {
-			old, err = decodeBlock(nil, b)
+			old, err = decodeBlock(b)
 			return err
 		})
 	}
 	if err != nil && err != badger.ErrKeyNotFound {
-		return 0, fmt.Errorf("the block %q of way %c: %w", first, by, err)
+		return fmt.Errorf("the block %q of way %c: %w", first, by, err)
 	}
 	var block []byte
 	put := func(t Total) error {
@@ -116,14 +126,13 @@ func mergeBlock(txn *badger.Txn, by By, first string, names []string, totals map
 		if order >= 0 {
 			if order > 0 {
 				t = Total{Key: names[0]}
-				fresh++
 			}
 			t.add(*totals[names[0]])
 			names = names[1:]
 		}
 		if err := put(t); err != nil {
-			return fresh, err
+			return err
 		}
 	}
-	return fresh, set(key, block)
+	return set(key, block)
 }

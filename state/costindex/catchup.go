@@ -85,11 +85,9 @@ func (x *Index) writeTotals(b *batch) error {
 	defer out.Cancel()
 	err := x.db.View(func(txn *badger.Txn) error {
 		for i, by := range ways {
-			fresh, err := mergeBlocks(txn, by, b.totals[i], out.Set)
-			if err != nil {
+			if err := mergeBlocks(txn, by, b.totals[i], out.Set); err != nil {
 				return err
 			}
-			b.head.Keys[i] += fresh
 		}
 		return nil
 	})
@@ -104,10 +102,10 @@ type batch struct {
 	head   head // as it will be
 	totals [len(ways)]map[string]*Total
 	// The totals of the entry before: mostly those of the next.
-	recent [len(ways)]*Total
-	keys   int
-	bytes  int
-	day    day
+	recent  [len(ways)]*Total
+	keys    int
+	bytes   int
+	quarter quarter
 }
 
 func newBatch(h head) *batch {
@@ -126,13 +124,13 @@ func (b *batch) count(event []Entry) error {
 		if e.Seq <= b.head.Position {
 			return fmt.Errorf("the cost entry of event %d comes after that of event %d", e.Seq, b.head.Position)
 		}
-		if n := max(len(e.RunID), len(e.CodonID), len(e.Loop), len(e.Model)); n > maxKey {
+		if n := max(len(e.RunID), len(e.CodonID), len(e.Loop), len(e.Model), len(e.Harness)); n > maxKey {
 			return fmt.Errorf("the cost entry of event %d has a name of %d bytes; the index holds at most %d", e.Seq, n, maxKey)
 		}
 	}
 	for _, e := range event {
 		one := Total{Entries: e.Attempts(), Bill: e.Bill, Tokens: e.Tokens}
-		for i, name := range [len(ways)]string{e.RunID, e.CodonID, e.Loop, e.Model, b.day.of(e.Time)} {
+		for i, name := range [len(ways)]string{e.RunID, e.CodonID, e.Loop, e.Model, e.Harness, b.quarter.of(e.Time)} {
 			b.total(i, name).add(one)
 		}
 		b.head.All.add(one)

@@ -1,5 +1,5 @@
-// Package costindex adds up what a hank cost: by run, codon, loop, model and
-// day, in a Badger database that is a projection of the journal. Deleting it
+// Package costindex adds up what a hank cost: by run, codon, loop, model, harness and
+// quarter of an hour, in a Badger database that is a projection of the journal. Deleting it
 // is always safe; whatever is doubtful about it is answered by rebuilding it.
 //
 // Badger maps its files into memory, and a full disk or a failing one can end
@@ -33,6 +33,7 @@ type Entry struct {
 	CodonID string
 	Loop    string // "" outside of loops
 	Model   string
+	Harness string
 	state.Bill
 	Tokens state.Tokens
 	// Observer: the cost is that of a sentinel, which is no attempt of its own.
@@ -50,16 +51,21 @@ func (e Entry) Attempts() int64 {
 // By is a way to add costs up.
 type By byte
 
-// The ways. Days are those of UTC, as 2006-01-02.
+// The ways. A quarter of an hour is that of UTC in which the attempt ended, as
+// 2006-01-02T15:04Z: the days of every time zone are made of whole ones.
 const (
-	ByRun   By = 'r'
-	ByCodon By = 'c'
-	ByLoop  By = 'l'
-	ByModel By = 'm'
-	ByDay   By = 'd'
+	ByRun     By = 'r'
+	ByCodon   By = 'c'
+	ByLoop    By = 'l'
+	ByModel   By = 'm'
+	ByHarness By = 'h'
+	ByQuarter By = 'q'
 )
 
-var ways = [...]By{ByRun, ByCodon, ByLoop, ByModel, ByDay}
+var ways = [...]By{ByRun, ByCodon, ByLoop, ByModel, ByHarness, ByQuarter}
+
+// QuarterForm is the form of the keys of ByQuarter, for package time.
+const QuarterForm = "2006-01-02T15:04Z"
 
 // Total is the sum of all entries that share a key. Every entry is in one
 // total of each way: what belongs to no loop is under the key "".
@@ -113,20 +119,26 @@ func (t *Total) decode(block []byte, names string, at int) (end int, err error) 
 	return at, nil
 }
 
-// day memorises the text of the day of the entry before, which is mostly that
-// of the next.
-type day struct {
+// Quarter is the key of ByQuarter that a moment belongs to.
+func Quarter(t time.Time) string { return time.Unix(quarterOf(t)*900, 0).UTC().Format(QuarterForm) }
+
+func quarterOf(t time.Time) int64 {
+	n := t.Unix() / 900
+	if t.Unix()%900 < 0 {
+		n-- // before 1970 division rounds up
+	}
+	return n
+}
+
+// quarter memorises the key of the entry before, which is mostly that of the next.
+type quarter struct {
 	number int64
 	text   string
 }
 
-func (d *day) of(t time.Time) string {
-	n := t.Unix() / 86400
-	if t.Unix()%86400 < 0 {
-		n-- // before 1970 division rounds up
+func (q *quarter) of(t time.Time) string {
+	if n := quarterOf(t); q.text == "" || n != q.number {
+		q.number, q.text = n, Quarter(t)
 	}
-	if d.text == "" || n != d.number {
-		d.number, d.text = n, t.UTC().Format(time.DateOnly)
-	}
-	return d.text
+	return q.text
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -16,7 +15,7 @@ import (
 )
 
 // schema is the number of the index's own format.
-const schema = 5
+const schema = 6
 
 // spare is how many bytes must be free on the disk: Badger takes up to half of
 // them at once, and where the disk ends it takes the process with it.
@@ -33,11 +32,10 @@ type Index struct {
 
 // head is what is known of all totals together.
 type head struct {
-	Schema   int            `json:"schema"`
-	Source   string         `json:"source"`
-	Position uint64         `json:"position"`
-	All      Total          `json:"all"`
-	Keys     [len(ways)]int `json:"keys"` // of each way
+	Schema   int    `json:"schema"`
+	Source   string `json:"source"`
+	Position uint64 `json:"position"`
+	All      Total  `json:"all"`
 }
 
 var headKey = []byte("head")
@@ -208,40 +206,54 @@ func (x *Index) Close() error {
 	return errors.Join(err, x.lock.release())
 }
 
-// Totals returns the sums of one way, sorted by key. A *DamagedError means
-// that the index must be Reset. Memory and complexity: the keys.
+// Totals returns the sums of one way, sorted by key. Errors are those of Each.
+// Memory and complexity: the keys.
 func (x *Index) Totals(by By) ([]Total, error) {
-	if x.torn {
-		return nil, &DamagedError{x.dir, errors.New("a write to it has failed")}
-	}
 	var list []Total
-	if n := x.head.Keys[slices.Index(ways[:], by)]; n > 0 {
-		list = make([]Total, 0, n)
+	err := x.Each(by, func(t Total) error {
+		list = append(list, t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Each calls fn for the sums of one way, sorted by key, and ends with the error of fn.
+// What fn was given is true only if Each returns nil: a *DamagedError means that the
+// index must be Reset. Memory: a block. Complexity: the keys.
+func (x *Index) Each(by By, fn func(Total) error) error {
+	if x.torn {
+		return &DamagedError{x.dir, errors.New("a write to it has failed")}
 	}
 	var all Total
+	var refused error
 	err := x.view(func(txn *badger.Txn) error {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: blockPrefix(by)})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
-			before := len(list)
-			err := it.Item().Value(func(b []byte) (err error) {
-				list, err = decodeBlock(list, b)
-				return err
+			err := it.Item().Value(func(b []byte) error {
+				return eachOfBlock(b, func(t Total) error {
+					all.add(t)
+					refused = fn(t)
+					return refused
+				})
 			})
 			if err != nil {
 				return err
 			}
-			for i := before; i < len(list); i++ {
-				all.add(list[i])
-			}
 		}
 		return nil
 	})
+	if refused != nil {
+		return refused
+	}
 	if err == nil && !bytes.Equal(all.encode(nil), x.head.All.encode(nil)) {
 		err = errors.New("its totals do not add up")
 	}
 	if err != nil {
-		return nil, &DamagedError{x.dir, err}
+		return &DamagedError{x.dir, err}
 	}
-	return list, nil
+	return nil
 }

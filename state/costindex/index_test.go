@@ -64,12 +64,12 @@ func story(rng *rand.Rand, n int) (list []Entry) {
 	at := time.Date(1969, 12, 30, 0, 0, 0, 0, time.FixedZone("", -7*3600))
 	for range n {
 		seq += uint64(rng.IntN(3))
-		at = at.Add(time.Duration(rng.IntN(9)) * time.Hour)
+		at = at.Add(time.Duration(rng.IntN(9*60)) * time.Minute)
 		list = append(list, Entry{
 			Seq: max(seq, 1), Time: at,
 			RunID: fmt.Sprint("run-", rng.IntN(3)), CodonID: fmt.Sprint("codon#", rng.IntN(40)), Loop: []string{"", "review", "fix"}[rng.IntN(3)],
-			Model: []string{"opus", "haiku", "t", "ü/☃"}[rng.IntN(4)],
-			Bill:  state.Bill{Cost: state.USD(rng.Int64N(5_000_000_000) - 1000), Replayed: state.USD(rng.Int64N(1000))},
+			Model: []string{"opus", "haiku", "t", "ü/☃"}[rng.IntN(4)], Harness: []string{"claude", "pi", ""}[rng.IntN(3)],
+			Bill: state.Bill{Cost: state.USD(rng.Int64N(5_000_000_000) - 1000), Replayed: state.USD(rng.Int64N(1000))},
 			Tokens: state.Tokens{
 				Input: rng.Int64N(1e6), Output: rng.Int64N(1e6), CacheCreation: rng.Int64N(1e6), CacheRead: rng.Int64N(1e6),
 			},
@@ -82,7 +82,7 @@ func story(rng *rand.Rand, n int) (list []Entry) {
 func sums(list []Entry, by By) []Total {
 	m := map[string]*Total{}
 	for _, e := range list {
-		key := map[By]string{ByRun: e.RunID, ByCodon: e.CodonID, ByLoop: e.Loop, ByModel: e.Model, ByDay: e.Time.UTC().Format("2006-01-02")}[by]
+		key := map[By]string{ByRun: e.RunID, ByCodon: e.CodonID, ByLoop: e.Loop, ByModel: e.Model, ByHarness: e.Harness, ByQuarter: e.Time.UTC().Truncate(15 * time.Minute).Format(QuarterForm)}[by]
 		if m[key] == nil {
 			m[key] = &Total{Key: key}
 		}

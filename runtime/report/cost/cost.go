@@ -11,12 +11,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os/exec"
 	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/vfs"
 	"hank/recovery"
@@ -70,6 +72,36 @@ func ReadIndex(execution string, by costindex.By) (Answer, error) {
 	}
 	totals, err := x.Totals(by)
 	return Answer{Position: x.Position(), Totals: totals}, errors.Join(err, x.Close())
+}
+
+// WriteAnswer writes what ReadIndex returns as JSON, without holding all of it: a hundred
+// thousand totals in memory cost more time than reading them. What goes wrong in the middle
+// is in the Error of the answer; the error is that of writing.
+func WriteAnswer(out io.Writer, execution string, by costindex.By) error {
+	e := jsontext.NewEncoder(out)
+	x, failed := openCosts(layout.Layout{Root: execution})
+	tokens := []jsontext.Token{jsontext.BeginObject}
+	if failed == nil {
+		tokens = append(tokens, jsontext.String("position"), jsontext.Uint(x.Position()))
+	}
+	for _, t := range append(tokens, jsontext.String("totals"), jsontext.BeginArray) {
+		if err := e.WriteToken(t); err != nil {
+			return err
+		}
+	}
+	if failed == nil {
+		failed = errors.Join(x.Each(by, func(t costindex.Total) error { return json.MarshalEncode(e, t) }), x.Close())
+	}
+	tokens = []jsontext.Token{jsontext.EndArray}
+	if failed != nil {
+		tokens = append(tokens, jsontext.String("error"), jsontext.String(failed.Error()))
+	}
+	for _, t := range append(tokens, jsontext.EndObject) {
+		if err := e.WriteToken(t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // AskIndex is ReadIndex in another process, of the program self.
@@ -245,9 +277,12 @@ func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
 	return out
 }
 
+// Sentinels is the key under which the cost of sentinels is, where costs are by harness.
+const Sentinels = "sentinels"
+
 // reported returns the costs of a record as they were reported, paid or not.
 func reported(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
-	e := costindex.Entry{Seq: seq, Time: c.StartTime.Time, RunID: string(run), CodonID: string(c.CodonID), Model: c.Model, Bill: state.Bill{Cost: c.Cost()}, Tokens: c.TokenCount()}
+	e := costindex.Entry{Seq: seq, Time: c.StartTime.Time, RunID: string(run), CodonID: string(c.CodonID), Model: c.Model, Harness: c.Harness, Bill: state.Bill{Cost: c.Cost()}, Tokens: c.TokenCount()}
 	if c.EndTime != nil {
 		e.Time = c.EndTime.Time
 	}
@@ -258,7 +293,7 @@ func reported(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
 	if c.Sentinels == nil {
 		return out
 	}
-	e.Observer = true
+	e.Observer, e.Harness = true, Sentinels
 	rest := c.Sentinels.TotalCost
 	for _, s := range c.Sentinels.All() {
 		e.Model, e.Bill, e.Tokens = s.Model, state.Bill{Cost: s.TotalCost}, s.Tokens
@@ -359,6 +394,8 @@ func costKey(by costindex.By, e costindex.Entry) string {
 		return e.Loop
 	case costindex.ByModel:
 		return e.Model
+	case costindex.ByHarness:
+		return e.Harness
 	}
-	return e.Time.UTC().Format(time.DateOnly)
+	return costindex.Quarter(e.Time)
 }

@@ -29,6 +29,20 @@ type costJournal struct {
 	layout layout.Layout
 }
 
+// newCostJournal is the journal of an execution in a directory, with its plan.
+func newCostJournal(rt *rapid.T, root string) *costJournal {
+	c := &costJournal{rt: rt, s: &state.State{Lineage: "lineage"}, layout: layout.Layout{Root: root}}
+	if err := vfs.MkdirAll(vfs.OS, c.layout.Events(), 0o700); err != nil {
+		rt.Fatal(err)
+	}
+	if err := vfs.ReplaceFile(vfs.OS, c.layout.Meta(), []byte(`{"version":"1","createdAt":"2026-01-01T00:00:00Z","lastUsed":"2026-01-01T00:00:00Z","environment":{},"lineage":"lineage"}`), 0o600, vfs.Durable); err != nil {
+		rt.Fatal(err)
+	}
+	c.rebase()
+	c.record(state.PlanSet{Program: "2222222222222222222222222222222222222222", Entries: []byte(`[{"codon":{},"codonId":"a"},{"codon":{},"codonId":"b#0"}]`)})
+	return c
+}
+
 func (c *costJournal) record(t state.Transition) {
 	next, err := state.Apply(c.s, c.s.Seq+1, t)
 	if err != nil {
@@ -105,15 +119,7 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 	n := 0
 	property := func(rt *rapid.T) {
 		n++
-		c := &costJournal{rt: rt, s: &state.State{Lineage: "lineage"}, layout: layout.Layout{Root: fmt.Sprintf("%s/%d", dir, n)}}
-		if err := vfs.MkdirAll(vfs.OS, c.layout.Events(), 0o700); err != nil {
-			rt.Fatal(err)
-		}
-		if err := vfs.ReplaceFile(vfs.OS, c.layout.Meta(), []byte(`{"version":"1","createdAt":"2026-01-01T00:00:00Z","lastUsed":"2026-01-01T00:00:00Z","environment":{},"lineage":"lineage"}`), 0o600, vfs.Durable); err != nil {
-			rt.Fatal(err)
-		}
-		c.rebase()
-		c.record(state.PlanSet{Program: "2222222222222222222222222222222222222222", Entries: []byte(`[{"codon":{},"codonId":"a"},{"codon":{},"codonId":"b#0"}]`)})
+		c := newCostJournal(rt, fmt.Sprintf("%s/%d", dir, n))
 		for run := range rapid.IntRange(1, 3).Draw(rt, "runs") {
 			id := state.RunID(fmt.Sprintf("run-%d", run))
 			at := state.At(time.Unix(1_700_000_000+rapid.Int64Range(0, 300_000).Draw(rt, "at"), 0))
@@ -152,7 +158,7 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 
 func (c *costJournal) check() {
 	v := &recovery.View{Layout: c.layout, State: c.s}
-	by := rapid.SampledFrom([]costindex.By{costindex.ByRun, costindex.ByCodon, costindex.ByLoop, costindex.ByModel, costindex.ByDay}).Draw(c.rt, "by")
+	by := rapid.SampledFrom([]costindex.By{costindex.ByRun, costindex.ByCodon, costindex.ByLoop, costindex.ByModel, costindex.ByHarness, costindex.ByQuarter}).Draw(c.rt, "by")
 	got := Of(v, by, ReadIndex)
 	if got.NoIndex != "" {
 		c.rt.Fatalf("no index: %s", got.NoIndex)

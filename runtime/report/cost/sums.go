@@ -2,16 +2,23 @@ package cost
 
 import (
 	"cmp"
+	"encoding/csv"
+	"io"
 	"slices"
+	"strconv"
+	"time"
 
 	"hank/recovery"
 	"hank/state"
 	"hank/state/costindex"
 )
 
-// Ways are the names of the ways to sum up.
-var Ways = map[string]costindex.By{
-	"run": costindex.ByRun, "codon": costindex.ByCodon, "loop": costindex.ByLoop, "model": costindex.ByModel, "day": costindex.ByDay,
+// Ways are the ways to sum up, in the order in which they are named. Days are made of the
+// quarters of an hour of the index.
+var Ways = []string{"run", "codon", "loop", "model", "harness", "day"}
+
+var byWay = map[string]costindex.By{
+	"run": costindex.ByRun, "codon": costindex.ByCodon, "loop": costindex.ByLoop, "model": costindex.ByModel, "harness": costindex.ByHarness, "day": costindex.ByQuarter,
 }
 
 // Sums are the costs of an execution, summed up one way: what hank cost prints.
@@ -19,6 +26,7 @@ type Sums struct {
 	Schema    int    `json:"schema"`
 	Execution string `json:"execution"`
 	By        string `json:"by"`
+	Zone      string `json:"timeZone,omitempty"` // in which days begin and end; only by day
 	Sums      []Sum  `json:"sums"`
 	Total     Sum    `json:"total"` // of all sums, listed or not
 	NoIndex   string `json:"noIndex,omitempty"`
@@ -34,28 +42,73 @@ type Sum struct {
 	Tokens state.Tokens `json:"tokens"`
 }
 
-// SumUp sums up in one of the Ways, the attempts of a run or, where that is empty, all. Listed are the keys before one, if that is not
-// empty, and of them the last ones, as many as limit, or all if that is 0.
-func SumUp(v *recovery.View, by string, run state.RunID, limit int, before string, ask func(string, costindex.By) (Answer, error)) *Sums {
+// Query is what is to be summed up.
+type Query struct {
+	By     string         // one of the Ways
+	Run    state.RunID    // only its attempts count; empty: all do
+	Limit  int            // so many sums are listed, the last ones; 0: all
+	Before string         // only sums before this key are listed; empty: all
+	Zone   *time.Location // whose days are meant
+}
+
+// SumUp answers a query. ask is that of Of.
+func SumUp(v *recovery.View, q Query, ask func(string, costindex.By) (Answer, error)) *Sums {
+	by := byWay[q.By]
 	var r Report
-	if run == "" {
-		r = Of(v, Ways[by], ask)
+	if q.Run == "" {
+		r = Of(v, by, ask)
 	} else {
-		r = ofRun(v, Ways[by], run)
+		r = ofRun(v, by, q.Run)
 	}
-	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: by, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex, Run: run}
-	place := places(v.State, Ways[by])
+	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: q.By, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex, Run: q.Run}
+	if by == costindex.ByQuarter {
+		r.Totals, out.Zone = daysOf(r.Totals, q.Zone), zoneName(q.Zone)
+	}
+	place := places(v.State, by)
 	order := func(a, b string) int { return cmp.Or(place(a)-place(b), cmp.Compare(a, b)) }
 	slices.SortStableFunc(r.Totals, func(a, b costindex.Total) int { return order(a.Key, b.Key) })
 	for _, t := range r.Totals {
-		if before == "" || order(t.Key, before) < 0 {
+		if q.Before == "" || order(t.Key, q.Before) < 0 {
 			out.Sums = append(out.Sums, sumOf(t))
 		}
 	}
-	if limit > 0 && len(out.Sums) > limit {
-		out.Sums = out.Sums[len(out.Sums)-limit:]
+	if q.Limit > 0 && len(out.Sums) > q.Limit {
+		out.Sums = out.Sums[len(out.Sums)-q.Limit:]
 	}
 	return out
+}
+
+// daysOf sums up quarters of an hour to the days of a zone.
+func daysOf(quarters []costindex.Total, zone *time.Location) (days []costindex.Total) {
+	for _, t := range quarters {
+		at, err := time.Parse(costindex.QuarterForm, t.Key)
+		if err == nil {
+			t.Key = at.In(zone).Format(time.DateOnly)
+		}
+		if n := len(days); n > 0 && days[n-1].Key == t.Key { // they are sorted
+			t.Entries, t.Bill, t.Tokens = t.Entries+days[n-1].Entries, t.Plus(days[n-1].Bill), t.Tokens.Add(days[n-1].Tokens)
+			days = days[:n-1]
+		}
+		days = append(days, t)
+	}
+	return days
+}
+
+// zoneName is the name of a zone. That of the machine has none of its own: what it is
+// called at the moment is said, with its difference from UTC.
+func zoneName(zone *time.Location) string {
+	if zone != time.Local {
+		return zone.String()
+	}
+	now := time.Now()
+	name, offset := now.Zone()
+	switch {
+	case offset == 0:
+		return "UTC"
+	case name == "" || name[0] == '+' || name[0] == '-': // it has none, but its difference
+		return now.Format("UTC-07:00")
+	}
+	return name + now.Format(" (UTC-07:00)")
 }
 
 // places returns where in the plan a key is. Keys that are not in it are all after it.
@@ -117,3 +170,21 @@ func (s *Sums) TokensOf(sum Sum) (counts []int64) {
 }
 
 func sumOf(t costindex.Total) Sum { return Sum{t.Key, t.Entries, t.Bill, t.Tokens} }
+
+// csvHeader names the columns of WriteCSV, after the first, which has the name of the way.
+var csvHeader = []string{"attempts", "costUSD", "replayedCostUSD", "inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens"}
+
+// WriteCSV writes the sums that are listed, without the total, as RFC 4180 has it: with a
+// header, and lines that end with CR and LF. Amounts are exact, in dollars.
+func (s *Sums) WriteCSV(out io.Writer) error {
+	w := csv.NewWriter(out)
+	w.UseCRLF = true
+	_ = w.Write(append([]string{s.By}, csvHeader...)) // errors are those of Flush
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for _, sum := range s.Sums {
+		t := sum.Tokens
+		_ = w.Write([]string{sum.Key, number(sum.Attempts), sum.Cost.String(), sum.Replayed.String(), number(t.Input), number(t.Output), number(t.CacheCreation), number(t.CacheRead)})
+	}
+	w.Flush()
+	return w.Error()
+}

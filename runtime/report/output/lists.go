@@ -26,6 +26,7 @@ type Costs struct {
 	Execution string       `json:"execution"`
 	RunID     *state.RunID `json:"runId"` // the only run whose attempts are counted; null: all are
 	By        string       `json:"by"`
+	TimeZone  *string      `json:"timeZone"` // in which days begin and end; null: the sums are not by day
 	Sums      []Sum        `json:"sums"`
 	Total     Sum          `json:"total"` // of all sums, listed or not
 	NoIndex   string       `json:"noIndex,omitempty"`
@@ -39,7 +40,7 @@ type Sum struct {
 
 // CostsOf are costs as they are printed.
 func CostsOf(s *cost.Sums) *Costs {
-	out := &Costs{Schema: s.Schema, Execution: s.Execution, RunID: null(s.Run), By: s.By, NoIndex: s.NoIndex, Sums: make([]Sum, len(s.Sums)), Total: Sum{Sum: s.Total}}
+	out := &Costs{Schema: s.Schema, Execution: s.Execution, RunID: null(s.Run), By: s.By, TimeZone: null(s.Zone), NoIndex: s.NoIndex, Sums: make([]Sum, len(s.Sums)), Total: Sum{Sum: s.Total}}
 	for i, sum := range s.Sums {
 		out.Sums[i] = Sum{sum, null(sum.Key)}
 	}

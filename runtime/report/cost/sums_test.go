@@ -1,0 +1,105 @@
+package cost
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+
+	"hank/state"
+	"hank/state/costindex"
+)
+
+// A day begins and ends at midnight of the zone, whatever its difference from UTC is.
+func TestDaysAreThoseOfTheZone(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		zone := time.FixedZone("Z", rapid.IntRange(-12*4, 14*4).Draw(rt, "quarters")*900)
+		want, seen := map[string]state.USD{}, map[string]*costindex.Total{}
+		at := time.Unix(1_700_000_000, 0)
+		var quarters []costindex.Total
+		for i := range rapid.IntRange(0, 30).Draw(rt, "costs") {
+			at = at.Add(time.Duration(rapid.IntRange(0, 20*3600).Draw(rt, "later")) * time.Second)
+			cost := state.USD(i + 1)
+			want[at.In(zone).Format(time.DateOnly)] += cost
+			key := costindex.Quarter(at)
+			if seen[key] == nil {
+				quarters = append(quarters, costindex.Total{Key: key})
+			}
+			seen[key] = &quarters[len(quarters)-1]
+			seen[key].Cost += cost
+			seen[key].Entries++
+		}
+		days := daysOf(quarters, zone)
+		if len(days) != len(want) {
+			rt.Fatalf("%d days, want %d", len(days), len(want))
+		}
+		for _, d := range days {
+			if d.Cost != want[d.Key] {
+				rt.Fatalf("%s has %d, want %d", d.Key, d.Cost, want[d.Key])
+			}
+		}
+	})
+	if got := zoneName(time.UTC); got != "UTC" {
+		t.Errorf("UTC is called %q", got)
+	}
+}
+
+// What --csv prints is read back by a reader of CSV, with every billionth of a dollar.
+func TestCSVIsExact(t *testing.T) {
+	t.Parallel()
+	s := Sums{By: "model", Sums: []Sum{
+		{Key: `a, "b"`, Attempts: 2, Bill: state.Bill{Cost: 1_000_000_001, Replayed: 1}, Tokens: state.Tokens{Input: 1, Output: 2, CacheCreation: 3, CacheRead: 4}},
+		{Key: ""},
+	}}
+	var out bytes.Buffer
+	if err := s.WriteCSV(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = "model,attempts,costUSD,replayedCostUSD,inputTokens,outputTokens,cacheCreationTokens,cacheReadTokens\r\n" +
+		"\"a, \"\"b\"\"\",2,1.000000001,0.000000001,1,2,3,4\r\n,0,0,0,0,0,0,0\r\n"
+	if out.String() != want {
+		t.Errorf("got\n%s", out.String())
+	}
+	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	if err != nil || len(rows) != 3 || rows[1][0] != `a, "b"` {
+		t.Errorf("read back: %q, %v", rows, err)
+	}
+}
+
+// The answer that is written in pieces is the one that ReadIndex returns, and what goes
+// wrong is in it.
+func TestAnAnswerInPiecesIsTheWholeAnswer(t *testing.T) {
+	t.Parallel()
+	ask := func(by costindex.By, execution string) (a Answer) {
+		var out bytes.Buffer
+		if err := WriteAnswer(&out, execution, by); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(out.Bytes(), &a); err != nil {
+			t.Fatalf("%v: %s", err, out.String())
+		}
+		return a
+	}
+	if a := ask(costindex.ByRun, t.TempDir()); a.Error == "" || len(a.Totals) > 0 {
+		t.Errorf("no journal: %+v", a)
+	}
+	rapid.Custom(func(rt *rapid.T) int {
+		c := newCostJournal(rt, t.TempDir())
+		at := state.At(time.Unix(1_700_000_000, 0))
+		c.record(state.RunStarted{Run: &state.Run{RunID: "r", GitBranch: "x", Status: state.StatusRunning, StartTime: at}})
+		c.codon("r", "a", at, true)
+		c.codon("r", "b#0", at, true)
+		got := ask(costindex.ByCodon, c.layout.Root)
+		whole, err := ReadIndex(c.layout.Root, costindex.ByCodon)
+		if err != nil || got.Error != "" || got.Position != whole.Position || len(got.Totals) != 2 || len(whole.Totals) != 2 ||
+			got.Totals[0].Bill != whole.Totals[0].Bill || got.Totals[1].Bill != whole.Totals[1].Bill {
+			rt.Errorf("in pieces %+v, whole %+v, %v", got, whole, err)
+		}
+		return 0
+	}).Example(1)
+}
