@@ -54,6 +54,11 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 		}
 	}
 	changes := hankfile.HankChanges(s, frozen, live, loadErr)
+	if len(changes) == 0 && live != nil && d.answers.Adopt {
+		for _, m := range hankfile.Repriced(frozen, live) {
+			changes = append(changes, "the price or the size of "+m)
+		}
+	}
 	if len(changes) == 0 || d.answers.Frozen {
 		return d.replan()
 	}

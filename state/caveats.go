@@ -14,6 +14,7 @@ type Caveats struct {
 	FullContext []Caveat  `json:"fullContext,omitempty"`     // completed, with the agent's context full
 	Skipped     []CodonID `json:"skipped,omitempty"`
 	Unobserved  []CodonID `json:"sentinelsNotRun,omitempty"` // some of their sentinels could not be loaded
+	Unpriced    []CodonID `json:"unpriced,omitempty"`        // what they cost is in no figure: their model has no known price
 	NotRun      []CodonID `json:"notRun,omitempty"`          // completed by --noop, so that nothing of them was done
 }
 
@@ -51,7 +52,7 @@ func CaveatsOf(records []*Codon) (c Caveats) {
 
 // Empty reports whether there is nothing to be said.
 func (c Caveats) Empty() bool {
-	return len(c.CutOff)+len(c.Ignored)+len(c.FullContext)+len(c.Skipped)+len(c.NotRun)+len(c.Unobserved) == 0
+	return len(c.CutOff)+len(c.Ignored)+len(c.FullContext)+len(c.Skipped)+len(c.NotRun)+len(c.Unobserved)+len(c.Unpriced) == 0
 }
 
 // with returns the caveats with those of one more settled record. The lists of c
@@ -59,6 +60,9 @@ func (c Caveats) Empty() bool {
 func (c Caveats) with(record *Codon) Caveats {
 	if len(record.NotObserved) > 0 && record.Status == Completed {
 		c.Unobserved = append(slices.Clip(c.Unobserved), record.CodonID)
+	}
+	if record.UnpricedTokens > 0 {
+		c.Unpriced = append(slices.Clip(c.Unpriced), record.CodonID)
 	}
 	about := Caveat{CodonID: record.CodonID, BudgetExceeded: record.BudgetExceeded}
 	switch {

@@ -6,6 +6,15 @@ import (
 	"hank/state"
 )
 
+// What is exactly between two billionths goes to the even one.
+func TestAFloatIsRoundedHalfToEven(t *testing.T) {
+	for f, want := range map[float64]state.USD{1.0 / 2 / 1e9: 0, 3.0 / 2 / 1e9: 2, 5.0 / 2 / 1e9: 2, -5.0 / 2 / 1e9: -2, 0.1: 100_000_000} {
+		if got := state.Dollars(f); got != want {
+			t.Errorf("$%g is %d billionths, want %d", f, got, want)
+		}
+	}
+}
+
 // People read amounts in cents; only what is less than a cent has more decimals.
 func TestPeopleReadAmountsInCents(t *testing.T) {
 	for amount, want := range map[state.USD]string{

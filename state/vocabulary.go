@@ -275,7 +275,8 @@ type Codon struct {
 	// the iteration counts it.
 	Decision *loop.Ballot `json:"decision,omitempty"`
 	// NotObserved are the sentinels of the codon that could not be loaded.
-	NotObserved []string `json:"sentinelsNotRun,omitempty"`
+	NotObserved    []string `json:"sentinelsNotRun,omitempty"`
+	UnpricedTokens int64    `json:"unpricedTokens,omitzero"` // additive: of a model without a known price; what they cost is in no figure
 
 	Unknown jsontext.Value `json:",embed"`
 

@@ -169,7 +169,7 @@ func (r Ref) Harness() (string, error) {
 }
 
 // Price returns what one request costs in billionths of a dollar, rounded half
-// up, and whether the price is known. Sums of requests are not priced as one:
+// to even, and whether the price is known. Sums of requests are not priced as one:
 // tiers depend on the size of a single request. Negative counts are 0, and a
 // price that does not fit is the largest that does.
 func (r Ref) Price(t Tokens) (nanoDollars int64, known bool) {

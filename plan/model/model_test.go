@@ -291,6 +291,18 @@ func TestPricesAreExact(t *testing.T) {
 	}
 }
 
+// What is exactly in the middle goes to the even billionth: rounding up would make every sum
+// of many requests too large.
+func TestHalfABillionthIsRoundedToTheEvenOne(t *testing.T) {
+	t.Parallel()
+	c := Cost{Input: 500_000}
+	for tokens, want := range map[int64]int64{1: 0, 2: 1, 3: 2, 4: 2, 5: 2, 7: 4} {
+		if got := c.price(Tokens{Input: tokens}); got != want {
+			t.Errorf("%d tokens cost %d, want %d", tokens, got, want)
+		}
+	}
+}
+
 // The oracle is exact arithmetic of any size.
 func TestPricesNeverOverflow(t *testing.T) {
 	t.Parallel()
@@ -300,11 +312,15 @@ func TestPricesNeverOverflow(t *testing.T) {
 		read, write := rate.Draw(t, "read"), rate.Draw(t, "write")
 		c := Cost{Input: rate.Draw(t, "input"), Output: rate.Draw(t, "output"), CacheRead: &read, CacheWrite: &write}
 		use := Tokens{count.Draw(t, "in"), count.Draw(t, "out"), count.Draw(t, "r"), count.Draw(t, "w")}
-		sum := big.NewInt(500_000)
+		sum := new(big.Int)
 		for _, p := range [][2]int64{{use.Input, int64(c.Input)}, {use.Output, int64(c.Output)}, {use.CacheRead, int64(read)}, {use.CacheWrite, int64(write)}} {
 			sum.Add(sum, new(big.Int).Mul(big.NewInt(p[0]), big.NewInt(p[1])))
 		}
-		sum.Div(sum, big.NewInt(1_000_000))
+		twice := new(big.Int)
+		sum.DivMod(sum, big.NewInt(1_000_000), twice)
+		if order := twice.Lsh(twice, 1).Cmp(big.NewInt(1_000_000)); order > 0 || order == 0 && sum.Bit(0) == 1 {
+			sum.Add(sum, big.NewInt(1))
+		}
 		want := int64(math.MaxInt64)
 		if sum.IsInt64() {
 			want = sum.Int64()

@@ -61,7 +61,7 @@ func (r *Rate) UnmarshalJSON(b []byte) error {
 // Tokens is the use of one request. Input does not count the cached tokens.
 type Tokens struct{ Input, Output, CacheRead, CacheWrite int64 }
 
-// price is the price of one request in billionths of a dollar.
+// price is the price of one request in billionths of a dollar, rounded once, half to even.
 func (c *Cost) price(t Tokens) int64 {
 	t = Tokens{max(t.Input, 0), max(t.Output, 0), max(t.CacheRead, 0), max(t.CacheWrite, 0)}
 	rates := Tier{Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, AboveInputTokens: -1}
@@ -98,11 +98,12 @@ func (w *wide) add(tokens int64, rate Rate) {
 
 func (w wide) perMillion() int64 {
 	const million = 1_000_000
-	lo, carry := bits.Add64(w.lo, million/2, 0)
-	if hi := w.hi + carry; hi < million {
-		if q, _ := bits.Div64(hi, lo, million); q <= math.MaxInt64 {
-			return int64(q)
-		}
+	if w.hi >= million {
+		return math.MaxInt64
 	}
-	return math.MaxInt64
+	q, rest := bits.Div64(w.hi, w.lo, million)
+	if rest > million/2 || rest == million/2 && q%2 == 1 {
+		q++
+	}
+	return int64(min(q, math.MaxInt64))
 }

@@ -88,6 +88,7 @@ type (
 		Cost          state.USD    `json:"totalCost"`
 		Model         string       `json:"modelId,omitempty"`
 		Final         bool         `json:"final,omitempty"` // hank's addition: the attempt's total, and no difference
+		Pricing       pricing      `json:"pricing"`         // hank's addition
 	}
 )
 
@@ -134,5 +135,5 @@ func (a *attempt) noteUsage(final bool) {
 		return
 	}
 	a.noted = harness.Usage{Cost: total.Cost, Tokens: total.Tokens}
-	a.host.Note("token.usage", tokenUsage{a.Entry.CodonID, tokens.Input, tokens.Output, tokens.CacheCreation, tokens.CacheRead, cost, total.Model, final})
+	a.host.Note("token.usage", tokenUsage{a.Entry.CodonID, tokens.Input, tokens.Output, tokens.CacheCreation, tokens.CacheRead, cost, total.Model, final, a.pricing()})
 }

@@ -55,7 +55,9 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 		next.ClaudeSessionID = res.verdict.Session
 	}
 	next.SessionCheckpoint = session
-	next.Notes = append(append(next.Notes, a.notes...), a.unpriced()...)
+	var unpriced []string
+	next.UnpricedTokens, unpriced = a.unpriced()
+	next.Notes = append(append(next.Notes, a.notes...), unpriced...)
 	next.Decision = a.decision()
 	return a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
 }

@@ -102,11 +102,35 @@ func (a *attempt) price(t state.Tokens) state.USD {
 	return state.USD(nano)
 }
 
-// unpriced says that the cost of the attempt is not in its record, if it is so.
-func (a *attempt) unpriced() []string {
-	total := a.total()
-	if _, known := a.Entry.Codon.Model.Price(model.Tokens{}); known || a.usage.Priced || total.Tokens.Sum() == 0 {
-		return nil
+// unpriced is how many tokens of the attempt have no price, and what a person is told of it.
+func (a *attempt) unpriced() (tokens int64, notes []string) {
+	if tokens = a.total().Tokens.Sum(); tokens == 0 || a.pricing().Source != pricedByNobody {
+		return 0, nil
 	}
-	return []string{fmt.Sprintf("no price is known for the model %s: what the attempt cost (%d tokens) is in no figure; give its price under \"prices\" in hankweave.json", a.Entry.Codon.Model, total.Tokens.Sum())}
+	return tokens, []string{fmt.Sprintf("no price is known for the model %s: what the attempt cost (%d tokens) is in no figure; give its price under \"prices\" in hankweave.json", a.Entry.Codon.Model, tokens)}
+}
+
+// pricing is where a cost comes from, with the prices that were used.
+type pricing struct {
+	Source string      `json:"source"` // one of the next three
+	Model  string      `json:"model,omitempty"`
+	Prices *model.Cost `json:"prices,omitempty"` // dollars per million tokens
+}
+
+const (
+	pricedByAgent  = "agent"   // it is the agent's own figure
+	pricedByList   = "list"    // it is computed from the prices
+	pricedByNobody = "unknown" // there is no price, and the cost is 0
+)
+
+// pricing is how the cost of the running turn is computed.
+func (a *attempt) pricing() pricing {
+	m := a.Entry.Codon.Model
+	switch _, known := m.Price(model.Tokens{}); {
+	case a.usage.Priced || !m.Kind().UsesModel:
+		return pricing{Source: pricedByAgent}
+	case known:
+		return pricing{pricedByList, m.String(), m.Cost}
+	}
+	return pricing{Source: pricedByNobody, Model: m.String()}
 }

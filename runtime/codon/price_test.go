@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"hank/plan"
 	"hank/plan/model"
 	"hank/runtime/harness"
@@ -39,6 +41,36 @@ func TestRequestsThatAreToldOneByOneArePricedOneByOne(t *testing.T) {
 	}
 }
 
+// Each request is rounded once, and the cost of an attempt is the sum of its requests,
+// whatever turns they are in. The event says where the cost comes from.
+func TestTheCostOfAnAttemptIsTheSumOfItsRequests(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Map(rapid.Int64Range(0, 30_000_000_000), func(n int64) model.Rate { return model.Rate(n) })
+		read := rate.Draw(t, "read")
+		list := &model.Cost{Input: rate.Draw(t, "input"), Output: rate.Draw(t, "output"), CacheRead: &read,
+			Tiers: []model.Tier{{AboveInputTokens: 200_000, Input: rate.Draw(t, "large input"), Output: rate.Draw(t, "large output")}}}
+		a := priced(list)
+		want := state.USD(0)
+		for range rapid.IntRange(1, 3).Draw(t, "turns") {
+			var tokens state.Tokens
+			for range rapid.IntRange(0, 5).Draw(t, "requests") {
+				one := state.Tokens{Input: rapid.Int64Range(0, 400_000).Draw(t, "in"), Output: rapid.Int64Range(0, 9000).Draw(t, "out"), CacheRead: rapid.Int64Range(0, 300_000).Draw(t, "cached")}
+				nano, _ := a.Entry.Codon.Model.Price(model.Tokens{Input: one.Input, Output: one.Output, CacheRead: one.CacheRead})
+				want, tokens = want+state.USD(nano), tokens.Add(one)
+				a.usage = a.charged(harness.Usage{Tokens: tokens, PerRequest: true})
+			}
+			a.spent, a.usage = a.total(), harness.Usage{}
+		}
+		if got := a.total().Cost; got != want {
+			t.Fatalf("%d, the requests cost %d", got, want)
+		}
+		if p := a.pricing(); p.Source != pricedByList || p.Prices != list || p.Model != "openai/m" {
+			t.Fatalf("%+v", p)
+		}
+	})
+}
+
 func TestAModelWithoutAPriceIsSaidInTheRecord(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -53,8 +85,9 @@ func TestAModelWithoutAPriceIsSaidInTheRecord(t *testing.T) {
 	} {
 		a := priced(c.cost)
 		a.usage = a.charged(c.used)
-		notes := strings.Join(a.unpriced(), "\n")
-		if (notes != "") != c.said || c.said && !strings.Contains(notes, "no price is known for the model openai/m: what the attempt cost (5 tokens) is in no figure") {
+		tokens, said := a.unpriced()
+		notes := strings.Join(said, "\n")
+		if (notes != "") != c.said || (tokens == 5) != c.said || c.said && !strings.Contains(notes, "no price is known for the model openai/m: what the attempt cost (5 tokens) is in no figure") {
 			t.Errorf("%s: %q", name, notes)
 		}
 	}

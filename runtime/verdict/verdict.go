@@ -238,6 +238,7 @@ func CaveatText(c state.Caveats) string {
 	}
 	ids(c.Skipped, "codon skipped", "codons skipped")
 	ids(c.Unobserved, "codon without a sentinel that could not be loaded", "codons without a sentinel that could not be loaded")
+	ids(c.Unpriced, "codon whose model has no known price, so that its cost is in no figure", "codons whose models have no known price, so that their cost is in no figure")
 	ids(c.NotRun, "codon not run because of --noop", "codons not run because of --noop")
 	if last := len(parts) - 1; last > 0 {
 		return strings.Join(parts[:last], ", ") + " and " + parts[last]

@@ -24,11 +24,12 @@ type USD int64
 // Dollar is one US dollar.
 const Dollar USD = 1_000_000_000
 
-// Dollars rounds a float, as agents report it, to the nearest billionth.
+// Dollars rounds a float, as agents report it, to the nearest billionth, and what is in the
+// middle to the even one.
 // Values that are not finite or do not fit are 0: an agent's nonsense must
 // not end a run.
 func Dollars(f float64) USD {
-	n := math.Round(f * float64(Dollar))
+	n := math.RoundToEven(f * float64(Dollar))
 	if math.IsNaN(n) || n >= math.MaxInt64 || n <= math.MinInt64 {
 		return 0
 	}

@@ -63,9 +63,9 @@ type Answer struct {
 	Error    string            `json:"error,omitempty"` // why there are none
 }
 
-// ReadIndex brings the cost index of an execution up to date and asks it, in
+// readIndex brings the cost index of an execution up to date and asks it, in
 // this process.
-func ReadIndex(execution string, by costindex.By) (Answer, error) {
+func readIndex(execution string, by costindex.By) (Answer, error) {
 	x, err := openCosts(layout.Layout{Root: execution})
 	if err != nil {
 		return Answer{}, err
@@ -74,7 +74,7 @@ func ReadIndex(execution string, by costindex.By) (Answer, error) {
 	return Answer{Position: x.Position(), Totals: totals}, errors.Join(err, x.Close())
 }
 
-// WriteAnswer writes what ReadIndex returns as JSON, without holding all of it: a hundred
+// WriteAnswer writes what readIndex returns as JSON, without holding all of it: a hundred
 // thousand totals in memory cost more time than reading them. What goes wrong in the middle
 // is in the Error of the answer; the error is that of writing.
 func WriteAnswer(out io.Writer, execution string, by costindex.By) error {
@@ -104,7 +104,7 @@ func WriteAnswer(out io.Writer, execution string, by costindex.By) error {
 	return nil
 }
 
-// AskIndex is ReadIndex in another process, of the program self.
+// AskIndex is readIndex in another process, of the program self.
 func AskIndex(self string) func(execution string, by costindex.By) (Answer, error) {
 	return func(execution string, by costindex.By) (Answer, error) {
 		text, err := exec.Command(self, Subcommand, execution, string(rune(by))).Output()
@@ -277,8 +277,8 @@ func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
 	return out
 }
 
-// Sentinels is the key under which the cost of sentinels is, where costs are by harness.
-const Sentinels = "sentinels"
+// sentinels is the key under which the cost of sentinels is, where costs are by harness.
+const sentinels = "sentinels"
 
 // reported returns the costs of a record as they were reported, paid or not.
 func reported(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
@@ -293,7 +293,7 @@ func reported(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
 	if c.Sentinels == nil {
 		return out
 	}
-	e.Observer, e.Harness = true, Sentinels
+	e.Observer, e.Harness = true, sentinels
 	rest := c.Sentinels.TotalCost
 	for _, s := range c.Sentinels.All() {
 		e.Model, e.Bill, e.Tokens = s.Model, state.Bill{Cost: s.TotalCost}, s.Tokens
@@ -317,7 +317,7 @@ type Report struct {
 
 // Of sums up what an execution has cost, abandoned lineage paths and the codon
 // running included: money spent stays spent. ask brings the cost index up to date
-// and asks it: ReadIndex or AskIndex. Where the index is in use, cannot be written
+// and asks it: readIndex or AskIndex. Where the index is in use, cannot be written
 // or ends its process, the records of the state are summed up instead.
 func Of(v *recovery.View, by costindex.By, ask func(string, costindex.By) (Answer, error)) Report {
 	totals, err := indexed(v, by, ask)

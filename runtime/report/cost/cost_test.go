@@ -27,6 +27,7 @@ type costJournal struct {
 	j      *journal.Journal
 	s      *state.State
 	layout layout.Layout
+	spent  state.USD // as it was said when it was spent
 }
 
 // newCostJournal is the journal of an execution in a directory, with its plan.
@@ -91,7 +92,9 @@ func (c *costJournal) codon(run state.RunID, id state.CodonID, at state.Time, fi
 		r = next(r)
 		c.record(state.CodonTransitioned{RunID: run, Record: r})
 	}
-	c.record(state.CostsUpdated{RunID: run, CodonID: id, Cost: state.USD(draw("cost")), Tokens: state.Tokens{Input: draw("in"), CacheRead: draw("read")}})
+	cost := state.USD(draw("cost"))
+	c.spent += cost
+	c.record(state.CostsUpdated{RunID: run, CodonID: id, Cost: cost, Tokens: state.Tokens{Input: draw("in"), CacheRead: draw("read")}})
 	if !finish {
 		return
 	}
@@ -103,7 +106,9 @@ func (c *costJournal) codon(run state.RunID, id state.CodonID, at state.Time, fi
 	}
 	if rapid.Bool().Draw(c.rt, "observed") {
 		named := state.USD(draw("named"))
-		final.Sentinels = &state.Sentinels{TotalCost: named + state.USD(draw("unnamed")), Executed: []state.Sentinel{{ID: "s", Model: "haiku", TotalCost: named}}}
+		unnamed := state.USD(draw("unnamed"))
+		c.spent += named + unnamed
+		final.Sentinels = &state.Sentinels{TotalCost: named + unnamed, Executed: []state.Sentinel{{ID: "s", Model: "haiku", TotalCost: named}}}
 	}
 	c.record(state.CodonTransitioned{RunID: run, Record: final})
 }
@@ -133,6 +138,11 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(rt, "rebase") == 0 {
 				c.rebase()
 			}
+			if rapid.Bool().Draw(rt, "new prices") { // what was spent costs what it did
+				price := rapid.IntRange(0, 1000).Draw(rt, "price")
+				c.record(state.PlanSet{Program: "2222222222222222222222222222222222222222", Entries: fmt.Appendf(nil,
+					`[{"codon":{"model":{"providerId":"p","modelId":"shell","cost":{"input":%d,"output":%d}}},"codonId":"a"},{"codon":{},"codonId":"b#0"}]`, price, 2*price)})
+			}
 			if rapid.Bool().Draw(rt, "live") {
 				c.codon(id, "a", at, false)
 				c.check()
@@ -159,7 +169,7 @@ func TestTheCostIndexAgreesWithTheRecords(t *testing.T) {
 func (c *costJournal) check() {
 	v := &recovery.View{Layout: c.layout, State: c.s}
 	by := rapid.SampledFrom([]costindex.By{costindex.ByRun, costindex.ByCodon, costindex.ByLoop, costindex.ByModel, costindex.ByHarness, costindex.ByQuarter}).Draw(c.rt, "by")
-	got := Of(v, by, ReadIndex)
+	got := Of(v, by, readIndex)
 	if got.NoIndex != "" {
 		c.rt.Fatalf("no index: %s", got.NoIndex)
 	}
@@ -168,7 +178,7 @@ func (c *costJournal) check() {
 	same := slices.EqualFunc(got.Totals, want, func(a, b costindex.Total) bool {
 		return a.Key == b.Key && a.Entries == b.Entries && a.Bill == b.Bill && a.Tokens.Input == b.Tokens.Input && a.Tokens.CacheRead == b.Tokens.CacheRead
 	})
-	if !same || got.All.Bill != c.s.Bill() {
+	if !same || got.All.Bill != c.s.Bill() || got.All.Cost != c.spent {
 		c.rt.Fatalf("by %c:\n%+v\nwant\n%+v\ntotal %s, want %s", by, got.Totals, want, got.All.Text(), c.s.Bill().Text())
 	}
 }

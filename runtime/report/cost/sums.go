@@ -30,6 +30,8 @@ type Sums struct {
 	Sums      []Sum  `json:"sums"`
 	Total     Sum    `json:"total"` // of all sums, listed or not
 	NoIndex   string `json:"noIndex,omitempty"`
+	// Unpriced are tokens of models without a known price: what they cost is in no sum.
+	Unpriced Unpriced `json:"unpriced"`
 
 	Run state.RunID `json:"-"` // the only one whose attempts are counted; empty: all are
 }
@@ -40,6 +42,24 @@ type Sum struct {
 	Attempts int64  `json:"attempts"`
 	state.Bill
 	Tokens state.Tokens `json:"tokens"`
+}
+
+// Unpriced is what costs leave out.
+type Unpriced struct {
+	Attempts int64 `json:"attempts"`
+	Tokens   int64 `json:"tokens"`
+}
+
+// unpricedOf counts what has no price in a run, or in all of them.
+func unpricedOf(s *state.State, run state.RunID) (u Unpriced) {
+	for _, r := range s.Runs {
+		for i := range r.Len() {
+			if c := r.Codon(i); c.UnpricedTokens > 0 && (run == "" || run == r.RunID) {
+				u.Attempts, u.Tokens = u.Attempts+1, u.Tokens+c.UnpricedTokens
+			}
+		}
+	}
+	return u
 }
 
 // Query is what is to be summed up.
@@ -60,7 +80,7 @@ func SumUp(v *recovery.View, q Query, ask func(string, costindex.By) (Answer, er
 	} else {
 		r = ofRun(v, by, q.Run)
 	}
-	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: q.By, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex, Run: q.Run}
+	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: q.By, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex, Run: q.Run, Unpriced: unpricedOf(v.State, q.Run)}
 	if by == costindex.ByQuarter {
 		r.Totals, out.Zone = daysOf(r.Totals, q.Zone), zoneName(q.Zone)
 	}

@@ -71,7 +71,7 @@ func TestCSVIsExact(t *testing.T) {
 	}
 }
 
-// The answer that is written in pieces is the one that ReadIndex returns, and what goes
+// The answer that is written in pieces is the one that readIndex returns, and what goes
 // wrong is in it.
 func TestAnAnswerInPiecesIsTheWholeAnswer(t *testing.T) {
 	t.Parallel()
@@ -95,7 +95,7 @@ func TestAnAnswerInPiecesIsTheWholeAnswer(t *testing.T) {
 		c.codon("r", "a", at, true)
 		c.codon("r", "b#0", at, true)
 		got := ask(costindex.ByCodon, c.layout.Root)
-		whole, err := ReadIndex(c.layout.Root, costindex.ByCodon)
+		whole, err := readIndex(c.layout.Root, costindex.ByCodon)
 		if err != nil || got.Error != "" || got.Position != whole.Position || len(got.Totals) != 2 || len(whole.Totals) != 2 ||
 			got.Totals[0].Bill != whole.Totals[0].Bill || got.Totals[1].Bill != whole.Totals[1].Bill {
 			rt.Errorf("in pieces %+v, whole %+v, %v", got, whole, err)
