@@ -241,6 +241,7 @@ type OnExceeded string
 const (
 	Complete OnExceeded = "complete"
 	Fail     OnExceeded = "fail"
+	Pause    OnExceeded = "pause" // hank's addition: the run ends, and a later one continues the codon
 )
 
 // Allocation says how a budget is divided among children.

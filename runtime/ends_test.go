@@ -341,14 +341,14 @@ func TestARunKilledBehindItsLastCodonIsBroughtToItsEnd(t *testing.T) {
 	}
 }
 
-// A codon that used its budget up stays failed, and the exit code stays that of
-// a budget.
+// A codon that used its budget up stays failed, as onExceeded has it, and the reason stays
+// the budget.
 func TestABudgetThatWasUsedUpEarlierIsStillABudget(t *testing.T) {
 	t.Parallel()
 	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "sleep 60",
 	  "budget": {"maxTimeSeconds": 0.2, "onExceeded": "fail"}}]}`)
 	for _, when := range []string{"now", "earlier"} {
-		res := s.must(ModeRun, exitcode.Budget)
+		res := s.must(ModeRun, exitcode.Failed)
 		if res.EndReason != state.EndBudget || res.Next != "hank retry --adopt" || res.Codon != "a" || strings.Contains(res.Message, "earlier") != (when == "earlier") {
 			t.Errorf("%s: %+v", when, res)
 		}

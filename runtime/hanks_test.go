@@ -81,7 +81,7 @@ func TestEveryFixtureEndsAsItsReadmeSays(t *testing.T) {
 				t.Error("the failure is not marked as ignored")
 			}
 		}},
-		"budget": {exitcode.Budget, "thrifty:completed spender:completed late:failed", func(t *testing.T, s *stage, work string) {
+		"budget": {exitcode.Failed, "thrifty:completed spender:completed late:failed", func(t *testing.T, s *stage, work string) {
 			if b := s.last("spender").BudgetExceeded; b == nil || b.Limit != 1 || b.Used < 1 {
 				t.Errorf("spender: %+v", b)
 			}

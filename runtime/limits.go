@@ -37,9 +37,10 @@ func (d *driver) limits(e plan.Entry) budget.Limits {
 }
 
 // loopBudgetOver reports whether the budget of an entry's loop is used up, so that the
-// loop ends.
+// loop ends. One that pauses ends the run before the next iteration instead.
 func (d *driver) loopBudgetOver(e plan.Entry) bool {
-	return d.accounts.LoopLimits(d.program, e).Over != nil
+	l := d.accounts.LoopLimits(d.program, e)
+	return l.Over != nil && l.OnExceeded != plan.Pause
 }
 
 // summarize says at the end of a run what was used of the budgets, if there

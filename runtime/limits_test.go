@@ -99,7 +99,7 @@ func TestTheCommandAfterABudgetRaisesIt(t *testing.T) {
 	}
 
 	s = newStage(t, fixture(t, "hanks/budget")) // late fails by its own budget
-	if res = s.must(ModeRun, exitcode.Budget); res.Next != "hank retry --adopt" {
+	if res = s.must(ModeRun, exitcode.Failed); res.Next != "hank retry --adopt" {
 		t.Errorf("%q: next %q", res.Message, res.Next)
 	}
 	s = stageOf(t, strings.Replace(paying, "{", `{"overrides": {"budget": {"maxDollars": 1}}, `, 1))

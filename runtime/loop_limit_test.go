@@ -86,6 +86,23 @@ func TestALimitOfAllLeavesNothingOfALoopOut(t *testing.T) {
 	}
 }
 
+// A loop whose budget pauses is not over when it is used up: the run ends, and continues in
+// the loop once it is raised.
+func TestALoopThatPausesContinues(t *testing.T) {
+	t.Parallel()
+	s := roundsWith(t, "", `, "budget": {"maxDollars": 0.8, "onExceeded": "pause"}`)
+	res := s.must(ModeRun, exitcode.Budget)
+	s.wrote("a0 b0 a1")
+	if res.EndReason != state.EndBudget || res.Codon != "b#1" || res.Next != "hank run --adopt" {
+		t.Errorf("%+v", res)
+	}
+	s.must(ModeRun, exitcode.Budget)
+	s.wrote("a0 b0 a1")
+	put(t, s.opts.Hank, "hank.json", roundsText("", `, "budget": {"maxDollars": 8, "onExceeded": "pause"}`))
+	s.must(ModeRun, exitcode.Done, func(o *command) { o.Adopt = true })
+	s.wrote("a0 b0 a1 b1 a2 b2 z")
+}
+
 // A budget of the loop's own ends it, also where a limit of all is reached with it,
 // and a part of the hank's is its own.
 func TestALoopEndsByABudgetOfItsOwn(t *testing.T) {

@@ -15,6 +15,10 @@ const (
 	FailUnknown      FailureType = "unknown"
 )
 
+// InterruptedByBudget: a limit with "onExceeded": "pause" has ended the attempt. It is
+// continued once the limit is raised.
+const InterruptedByBudget = "budget"
+
 // FailureReason says why a codon failed and whether trying again can help.
 type FailureReason struct {
 	Type         FailureType `json:"type"`

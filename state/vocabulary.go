@@ -307,8 +307,9 @@ type BudgetExceeded struct {
 	Finished bool `json:"finished,omitzero"`
 	// Share, additive: the limit was the codon's or loop's part of that budget, of which
 	// more was left for others.
-	Share   bool           `json:"share,omitzero"`
-	Unknown jsontext.Value `json:",embed"`
+	Share      bool            `json:"share,omitzero"`
+	OnExceeded plan.OnExceeded `json:"onExceeded,omitempty"` // additive: what was decided
+	Unknown    jsontext.Value  `json:",embed"`
 }
 
 // EndsLoop reports whether a loop is over when one of its codons has hit the limit: a
@@ -316,7 +317,7 @@ type BudgetExceeded struct {
 // limits the whole hank or execution says nothing of the loop: the run ends, and a
 // later one that may spend more continues in it.
 func (b *BudgetExceeded) EndsLoop() bool {
-	return b != nil && (b.Share || b.Scope != "hank" && b.Scope != "execution")
+	return b != nil && b.OnExceeded != plan.Pause && (b.Share || b.Scope != "hank" && b.Scope != "execution")
 }
 
 // Intent is a change of the workspace that was announced before it began. An

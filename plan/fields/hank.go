@@ -13,7 +13,7 @@ var containerBudgetShape = shape.Object("budget", "a budget",
 	shape.Optional("maxTimeSeconds", shape.Positive(0), "limit in seconds"),
 	shape.Optional("allocation", shape.Word("shared", "proportional", "proportional-strict"), "how it is divided among its children (default: shared)"),
 	shape.Optional("shares", shape.MapOf(shape.Positive(1)), "child id → fraction of maxDollars (above 0, at most 1); the sum is at most 1"),
-	shape.Optional("onExceeded", shape.Word("complete", "fail"), "result of a codon that exceeds it (default: complete)"),
+	shape.Optional("onExceeded", shape.Word("complete", "fail", "pause"), "what follows where it is exceeded: `complete` (default) counts as success, `fail` fails the codon, `pause` (hank's addition) ends the run so that it continues when the limit is raised"),
 )
 
 var codonBudgetShape = shape.Object("codonBudget", "a codon's budget",
@@ -21,7 +21,7 @@ var codonBudgetShape = shape.Object("codonBudget", "a codon's budget",
 	shape.Optional("maxTimeSeconds", shape.Positive(0), "limit in seconds"),
 	shape.Optional("maxOutputTokens", shape.Whole(1, 0), "limit of all output tokens together"),
 	shape.Optional("maxContextTokens", shape.Whole(1, 0), "limit of the tokens of one request and its answer"),
-	shape.Optional("onExceeded", shape.Word("complete", "fail"), "result of a codon that exceeds it (default: complete)"),
+	shape.Optional("onExceeded", shape.Word("complete", "fail", "pause"), "what follows where it is exceeded: `complete` (default) counts as success, `fail` fails the codon, `pause` (hank's addition) ends the run so that it continues when the limit is raised"),
 )
 
 var commandFields = []shape.Field{

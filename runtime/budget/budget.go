@@ -276,7 +276,7 @@ func (a *Accounts) loopOf(e plan.Entry) account {
 // LoopLimits are what is left to the loop of an entry of its own: its budget, and its
 // part of the hank's. What is left to all codons together is no part of it.
 func (a *Accounts) LoopLimits(p *plan.Program, e plan.Entry) Limits {
-	var l Limits
+	l := Limits{OnExceeded: cmp.Or(loopBudget(p, e).OnExceeded, hankBudget(p).OnExceeded, plan.Complete)}
 	if e.LoopContext == nil {
 		return l
 	}

@@ -46,6 +46,11 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 	next := a.host.Live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
 	next.BudgetExceeded = a.alsoOfLoop(a.exceeded)
+	if a.exceeded != nil {
+		decided := *next.BudgetExceeded
+		decided.OnExceeded = a.Limits.OnExceeded
+		next.BudgetExceeded = &decided
+	}
 	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped {
 		finished := *next.BudgetExceeded
 		finished.Finished = true
@@ -79,10 +84,7 @@ func (a *attempt) judge(res ended) state.Settling {
 		a.exceeded = a.Limits.TimeExceeded()
 		fallthrough
 	case a.exceeded != nil && (v.Success || res.exit.Stopped): // or else it failed by itself, whatever it had used
-		if s.Status = state.Completed; a.Limits.OnExceeded == plan.Fail {
-			s.Status = state.Failed
-			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: a.Limits.Describe(a.exceeded), Class: "budget", Rule: a.exceeded.Currency}
-		}
+		s = a.atLimit(s, res.exit.Stopped)
 	case res.timedOut && (!v.Success || res.exit.Stopped): // or else it had ended by itself
 		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: harness.ClassTimeout, Rule: "timeout",
 			Message: fmt.Sprintf("its timeout of %s is over", a.timeout())}

@@ -1,10 +1,11 @@
 package codon
 
 import (
-	"hank/runtime/harness"
 	"time"
 
+	"hank/plan"
 	"hank/runtime/budget"
+	"hank/runtime/harness"
 	"hank/state"
 )
 
@@ -20,6 +21,26 @@ func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
 		return own
 	}
 	return hit
+}
+
+// atLimit is the end of an attempt that has reached a limit: cutOff, or when it had ended.
+func (a *attempt) atLimit(s state.Settling, cutOff bool) state.Settling {
+	s.Status = state.Completed
+	why := a.Limits.Describe(a.exceeded)
+	switch a.Limits.OnExceeded {
+	case plan.Fail:
+		s.Status = state.Failed
+	case plan.Pause:
+		if !cutOff { // there is nothing to be continued
+			return s
+		}
+		s.Status, s.Interrupted = state.Failed, state.InterruptedByBudget
+		why += "; paused, and continued when the limit is raised"
+	default:
+		return s
+	}
+	s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: why, Class: harness.ClassBudget, Rule: a.exceeded.Currency}
+	return s
 }
 
 // bill is what the attempt has cost so far.

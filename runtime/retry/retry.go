@@ -138,11 +138,11 @@ func LastFailure(series []*state.Codon) string {
 	return ""
 }
 
-// Interrupted reports whether a run ended by a crash, on request or by an error of hank
-// itself, and not because of what its codons did.
+// Interrupted reports whether a run ended by a crash, on request, at a budget or by an error of
+// hank itself, and not because of what its codons did.
 func Interrupted(r *state.Run) bool {
 	switch r.EndReason {
-	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError, state.EndGate, state.EndHeld:
+	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError, state.EndGate, state.EndHeld, state.EndBudget:
 		return true
 	}
 	return r.Status == state.StatusCrashed

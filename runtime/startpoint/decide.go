@@ -60,7 +60,8 @@ type Start struct {
 //     a crash has come between its last codon and the end of its run, another run
 //     does what is left: the archive, and the end.
 //   - run runs an interrupted codon again, on the workspace from before it; a codon
-//     that failed needs a retry by the user.
+//     that failed needs a retry by the user. One that its provider's limit or a limit of
+//     its budget (onExceeded pause) has interrupted is continued, as by resume.
 //   - A codon whose retries are used up, and for which its run was paused (onExhausted), run
 //     tries again as a retry by the user does.
 //   - resume keeps the workspace, and continues the agent's session.
@@ -154,12 +155,15 @@ func (at Situation) branch() Start {
 	return Start{Target: at.From.SHA, To: at.From.SHA, Position: &to, RigDone: to.RigDone, Branch: true}
 }
 
-// waited is the attempt that the next run continues, because its provider had not answered;
-// nil: none.
+// waited is the attempt that the next run continues, because its provider had not answered,
+// or because it was paused at a limit; nil: none.
 func waited(s *state.State, run *state.Run, last *state.Codon) *state.Codon {
 	i := s.PlanIndex(last.CodonID)
 	if run == nil || i < 0 {
 		return nil
+	}
+	if last.Interrupted == state.InterruptedByBudget && last.ClaudeSessionID != "" && s.ExecutionPlan()[i].Codon.Model.Kind().HasSessions {
+		return last
 	}
 	series := retry.Series(s, run, last.CodonID)
 	return usagelimit.Continued(fallback.Choose(s.ExecutionPlan()[i].Codon, series, func(model.Ref) bool { return true }), series)

@@ -96,7 +96,7 @@ func StillEnds(s *state.State, p *plan.Program) bool {
 // RaiseFirst is what the user must do before a command of Continue; empty if that
 // is nothing.
 func RaiseFirst(command string) string {
-	if strings.HasSuffix(command, AdoptOption) {
+	if strings.Contains(command+" ", AdoptOption+" ") { // the option that names the execution may follow
 		return "raise the budget in hank.json"
 	}
 	return ""

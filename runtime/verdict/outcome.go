@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hank/runtime/exitcode"
+	"hank/runtime/harness"
 	"hank/state"
 )
 
@@ -25,8 +26,11 @@ func FailedBy(c *state.Codon) Outcome {
 	if c.Interrupted == state.InterruptedByRefusal {
 		return Outcome{state.EndAgent, exitcode.Agent, c.CodonID, c.FailureReason.Message}
 	}
-	if c.FailureReason.Class == "budget" {
+	if c.Interrupted == state.InterruptedByBudget {
 		return Outcome{state.EndBudget, exitcode.Budget, c.CodonID, c.FailureReason.Message}
+	}
+	if c.FailureReason.Class == harness.ClassBudget { // onExceeded is fail, or the agent has a limit of its own
+		return Outcome{state.EndBudget, exitcode.Failed, c.CodonID, c.FailureReason.Message}
 	}
 	return Outcome{state.EndCodonFailed, exitcode.Failed, c.CodonID, c.FailureReason.Message}
 }

@@ -136,6 +136,8 @@ func OfCodon(c *state.Codon, run Verdict) Verdict {
 		return Paused
 	case state.InterruptedByRefusal:
 		return Refused
+	case state.InterruptedByBudget:
+		return Budget
 	case state.InterruptedByLimit, state.InterruptedByFallback:
 		return Unavailable
 	}
@@ -148,7 +150,7 @@ func Resumable(c *state.Codon, verdict Verdict) bool {
 	if c.ClaudeSessionID == "" || c.Harness == "" || !kind.Of(c.Harness).HasSessions || c.Replayed() || c.Settling != nil {
 		return false
 	}
-	return verdict == Stopped || verdict == Crashed || verdict == Paused
+	return verdict == Stopped || verdict == Crashed || verdict == Paused || verdict == Budget
 }
 
 // Qualification is what a verdict on a codon leaves unsaid; empty if that is

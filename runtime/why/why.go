@@ -222,6 +222,8 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt) (string, str
 		return "running", "it is running, or was when its run was killed"
 	case at >= 0 && at == next && newest != nil && newest.Interrupted == state.InterruptedByLimit:
 		return "interrupted", fmt.Sprintf("it was interrupted by %s, and is continued after a wait; without a run, `hank run` continues it", interruption(newest))
+	case at >= 0 && at == next && newest != nil && newest.Interrupted == state.InterruptedByBudget:
+		return "interrupted", fmt.Sprintf("it was interrupted by %s (%s), and is continued once the limit is raised", interruption(newest), reason(newest))
 	case at >= 0 && at == next && newest != nil && newest.Interrupted != "":
 		return "interrupted", fmt.Sprintf("it was interrupted by %s, and `hank run` begins it again", interruption(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed:
@@ -290,7 +292,7 @@ func reason(c *state.Codon) string {
 func interruption(c *state.Codon) string {
 	words := map[string]string{state.InterruptedByCrash: "a crash", state.InterruptedBySignal: "a signal", state.InterruptedByStop: "hank stop",
 		state.InterruptedByPause: "an error of hank itself", state.InterruptedByRefusal: "its provider, which refused the key or the model", state.InterruptedByLimit: "its provider, which did not answer for now",
-		state.InterruptedByFallback: "its provider, which did not let it work"}
+		state.InterruptedByFallback: "its provider, which did not let it work", state.InterruptedByBudget: "a budget, at which it pauses"}
 	if word := words[c.Interrupted]; word != "" {
 		return word
 	}

@@ -147,8 +147,11 @@ func budgetText(b *plan.Budget) string {
 }
 
 func exceeded(o plan.OnExceeded) string {
-	if o == plan.Fail {
+	switch o {
+	case plan.Fail:
 		return "; fails when it is used up"
+	case plan.Pause:
+		return "; the run ends when it is used up, and continues when it is raised"
 	}
 	return ""
 }
