@@ -54,6 +54,7 @@ func (d *driver) serve(ctx context.Context, st startpoint.Start) (verdict.Outcom
 	go d.forward(done)
 	d.ui.Monitor.Begin(d.secrets.Text)
 	out, err := d.drive(ctx)
+	d.notified.Wait()
 	if err != nil {
 		return d.abort(ctx, err)
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,7 @@ type driver struct {
 	size     *checkpoint.Size // of the workspace, looked at by this command; nil: it was not
 	accounts *budget.Accounts
 	rows     []state.BudgetRow // of the attempts of this run
+	notified sync.WaitGroup    // by warnings
 
 	// still is from when on nothing that hank knows of can have changed the workspace: no
 	// process of a codon, nobody who was asked, and nothing of its own. Zero: it is now.

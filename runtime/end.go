@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -21,6 +19,7 @@ import (
 	"hank/plan"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
+	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/history"
@@ -42,7 +41,7 @@ func (d *driver) startRun(st startpoint.Start) error {
 		return err
 	}
 	now := d.x.Now()
-	id := newRunID(now.Time)
+	id := layout.NewRunID(now.Time)
 	dir := d.x.Layout.RunDir(id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating the directory of the run: %w", err)
@@ -57,16 +56,6 @@ func (d *driver) startRun(st startpoint.Start) error {
 		Status: state.StatusRunning, StartTime: now, ServerPid: self.PID, Process: identity,
 		StartedBy: startedBy(self.Host, d.request.Unattended), Note: d.request.Note, Labels: d.request.Labels, Operation: d.request.Operation,
 	}})
-}
-
-func newRunID(now time.Time) state.RunID {
-	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
-	b := make([]byte, 5)
-	_, _ = rand.Read(b) // never fails (crypto/rand)
-	for i := range b {
-		b[i] = digits[int(b[i])%len(digits)]
-	}
-	return state.RunID(strconv.FormatInt(now.UnixMilli(), 10) + "-" + string(b))
 }
 
 // startedBy says who began the run. Arguments may hold secrets, so only the
@@ -235,7 +224,7 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 func nextCommand(s *state.State, out verdict.Outcome) string {
 	verb := "hank run"
 	switch out.Reason {
-	case "", state.EndGate, verdict.EndWaits: // who answers decides, or it continues by itself
+	case "", state.EndGate, verdict.EndWaits, verdict.EndWarns: // who answers decides, or it continues by itself
 		return ""
 	case state.EndHeld:
 		return "hank release"

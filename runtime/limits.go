@@ -1,13 +1,16 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 
 	"hank/plan"
 	"hank/plan/config"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
+	"hank/runtime/alert"
 	"hank/runtime/budget"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -34,6 +37,27 @@ func (d *driver) forgetLimits() error {
 func (d *driver) limits(e plan.Entry) budget.Limits {
 	s := d.x.State()
 	return d.accounts.Limits(d.program, e, d.accounts.UsedBefore(s, s.Run(d.run), e.CodonID))
+}
+
+// watch watches the limits of the next attempt at an entry.
+func (d *driver) watch(e plan.Entry) *alert.Watch {
+	s := d.x.State()
+	limits := d.accounts.Watched(d.program, e, d.accounts.UsedBefore(s, s.Run(d.run), e.CodonID))
+	w, missed := alert.Begin(s, d.run, e.CodonID, limits, d.x.Layout.Events())
+	for _, m := range missed {
+		d.note(alert.Event, m)
+		d.warn(m)
+	}
+	return w
+}
+
+// warn tells those who follow the run of a warning, and the notification command.
+func (d *driver) warn(w alert.Warning) {
+	d.detail("%s", w.Message)
+	if d.request.Notify != "" {
+		res := d.result(verdict.Outcome{Reason: verdict.EndWarns, Codon: w.CodonID, Detail: w.Message}, nil)
+		d.notified.Go(func() { notifyEnd(context.Background(), d.request, d.ui, res, nil) })
+	}
 }
 
 // loopBudgetOver reports whether the budget of an entry's loop is used up, so that the

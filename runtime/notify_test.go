@@ -167,7 +167,7 @@ func crash(s *stage, times int) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		id := newRunID(x.Now().Time)
+		id := layout.NewRunID(x.Now().Time)
 		here := x.State().CurrentPosition()
 		err = x.Record(
 			state.RunStarted{Run: &state.Run{RunID: id, GitBranch: "run-" + string(id), Status: state.StatusRunning, StartTime: x.Now(), ServerPid: 1 << 30,

@@ -8,6 +8,7 @@ import (
 	"hank/plan/config"
 	"hank/plan/loop"
 	"hank/recovery/layout"
+	"hank/runtime/alert"
 	"hank/runtime/breaker"
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
@@ -47,6 +48,9 @@ type Spec struct {
 	Settings   config.Settings
 	Limits     budget.Limits
 	LoopLimits budget.Limits // what is left to the codon's loop of its own
+	Watch      *alert.Watch  // nil: nobody is warned of limits
+	// Warn tells people of a warning, which has its event.
+	Warn func(alert.Warning)
 
 	Layout     layout.Layout
 	Output     string // where results are copied to; empty: nowhere

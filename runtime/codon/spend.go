@@ -3,7 +3,9 @@ package codon
 import (
 	"time"
 
+	"hank/internal/failpoint"
 	"hank/plan"
+	"hank/runtime/alert"
 	"hank/runtime/budget"
 	"hank/runtime/harness"
 	"hank/state"
@@ -66,6 +68,26 @@ func (a *attempt) overBudget() bool {
 		a.watch.StopAsking()
 	}
 	return a.exceeded != nil
+}
+
+// warn says what of a limit is nearly used up: the use that has led to it is recorded before
+// it is said, so that a crash in between can be told from one before both.
+func (a *attempt) warn(now time.Time) error {
+	total := a.total()
+	due := a.Watch.Crossed(budget.Use{Cost: total.Cost + a.watched(), Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context})
+	if len(due) == 0 {
+		return nil
+	}
+	if err := a.recordUsage(now, true); err != nil {
+		return err
+	}
+	failpoint.Hit("budget.recorded")
+	for _, w := range due {
+		a.host.Note(alert.Event, w)
+		failpoint.Hit("budget.warned")
+		a.Warn(w)
+	}
+	return nil
 }
 
 // total is what all turns of the attempt have used, in money by the agent's

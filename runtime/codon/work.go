@@ -149,7 +149,7 @@ func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 		a.usage = a.charged(o)
 		a.costs.owed = true
 		a.noteUsage(false)
-		err = a.recordUsage(time.Now(), false)
+		err = errors.Join(a.recordUsage(time.Now(), false), a.warn(time.Now()))
 		stop = a.overBudget() && !o.Final
 	case harness.Retrying:
 		if o.Refused != nil {
@@ -218,7 +218,7 @@ func (a *attempt) recordUsage(now time.Time, final bool) error {
 // tick records what the agent and the sentinels have used. It reports whether a sentinel,
 // or what they have cost, ends the codon.
 func (a *attempt) tick(now time.Time) (stop bool, err error) {
-	if err := a.recordUsage(now, false); err != nil || a.watch == nil {
+	if err := errors.Join(a.recordUsage(now, false), a.warn(now)); err != nil || a.watch == nil {
 		return false, err
 	}
 	err = a.hearSentinels()

@@ -21,6 +21,9 @@ type Outcome struct {
 // a provider.
 const EndWaits state.EndReason = "waits"
 
+// EndWarns ends no run either: the notification command is told that a budget is nearly used up.
+const EndWarns state.EndReason = "budget-warning"
+
 // FailedBy is the outcome of a run whose codon has failed.
 func FailedBy(c *state.Codon) Outcome {
 	if c.Interrupted == state.InterruptedByRefusal {

@@ -16,6 +16,7 @@ import (
 	"hank/internal/eventfields"
 	"hank/internal/term"
 	"hank/internal/typo"
+	"hank/runtime/alert"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/harness"
@@ -30,7 +31,7 @@ var repeating = []string{"codon.started", "codon.completed"}
 
 // eventTypes are the types of events: those that are published, and hank's own.
 func eventTypes() []string {
-	types := []string{"checkpoint.private", "codon.fallback", "codon.stuck", "data.changed", "run.waited", "run.waiting", "sandbox.applied"}
+	types := []string{alert.Event, "checkpoint.private", "codon.fallback", "codon.stuck", "data.changed", "run.waited", "run.waiting", "sandbox.applied"}
 	for _, e := range eventfields.All() {
 		types = append(types, e.Type)
 	}
@@ -384,6 +385,8 @@ func (n note) words(of string) string {
 		return "the agent may be stuck: " + n.Message
 	case "data.changed":
 		return "the data has changed: " + listed(n.Names, n.More)
+	case alert.Event:
+		return n.Message
 	case "run.waiting":
 		return n.Waiting.Says()
 	case "run.waited":
