@@ -10,6 +10,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/alert"
 	"hank/runtime/budget"
+	"hank/runtime/result"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -56,7 +57,7 @@ func (d *driver) warn(w alert.Warning) {
 	d.detail("%s", w.Message)
 	if d.request.Notify != "" {
 		res := d.result(verdict.Outcome{Reason: verdict.EndWarns, Codon: w.CodonID, Detail: w.Message}, nil)
-		d.notified.Go(func() { notifyEnd(context.Background(), d.request, d.ui, res, nil) })
+		d.notified.Go(func() { result.Notify(context.Background(), d.request, d.ui, res, nil) })
 	}
 }
 
