@@ -158,6 +158,9 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Rep
 	if err == nil {
 		err = x.SameWorkspace(sameBoot(x, r))
 	}
+	if err == nil {
+		live, err = recordUsed(x, r.RunID)
+	}
 	if err != nil {
 		return err
 	}

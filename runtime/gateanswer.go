@@ -15,6 +15,7 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
+	"hank/runtime/agents"
 	"hank/runtime/codon"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
@@ -139,7 +140,7 @@ func decideHere(ctx context.Context, root, command string, arguments []byte) (*D
 	if !layout.Exists(root) {
 		return nil, &layout.NotFoundError{From: root}
 	}
-	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank " + command, Unfinished: recovery.AskUnfinished, Reap: keeper.ReapNames})
+	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank " + command, Unfinished: recovery.AskUnfinished, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded})
 	if err != nil {
 		return nil, err
 	}

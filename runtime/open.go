@@ -18,6 +18,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
+	"hank/runtime/agents"
 	"hank/runtime/events"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
@@ -47,7 +48,7 @@ func locate(r Request) (string, error) {
 
 func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
 	ro := execution.Options{
-		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Workspace: request.Absolute(r.Workspace),
+		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded, Workspace: request.Absolute(r.Workspace),
 		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
 		Limit:         r.Limit,
 		Mask:          secrets.Text,

@@ -6,6 +6,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/secret"
 	"hank/internal/vfs"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -73,6 +74,9 @@ type Options struct {
 	FullDisk func() error
 	// Reap ends what an attempt has left running and says what it was.
 	Reap func(attempt string) ([]string, error)
+	// Unrecorded is what the transcript of a run's live codon has more than its record; nil:
+	// nothing.
+	Unrecorded func(layout.Layout, *state.State, state.RunID) *state.CostsUpdated
 	// Appended is told of every event when it is in the journal and the state is
 	// replaced, Synced of the newest event each time that the journal was synced.
 	// Both are called in the path of Record: they take a note for others, see
@@ -115,6 +119,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.Reap == nil {
 		o.Reap = func(string) ([]string, error) { return nil, nil }
+	}
+	if o.Unrecorded == nil {
+		o.Unrecorded = func(layout.Layout, *state.State, state.RunID) *state.CostsUpdated { return nil }
 	}
 	if o.Late == nil {
 		o.Late = func(string) Late { return LateAsk }

@@ -10,7 +10,7 @@ import (
 	"hank/plan/model"
 	"hank/plan/variables"
 	"hank/runtime/harness"
-	"hank/state"
+	"hank/runtime/metering"
 )
 
 // home makes the directory that the attempt's agent has for its own.
@@ -83,23 +83,9 @@ func (a *attempt) agentEnviron() []string {
 	return env.Finish(nil)
 }
 
-// charged is a use with its price. Of requests that are told one by one, what a request
-// costs is added: the price of a request can depend on its size.
+// charged is a use of the running turn with its price.
 func (a *attempt) charged(u harness.Usage) harness.Usage {
-	switch {
-	case u.Priced:
-	case u.PerRequest:
-		u.Cost = a.usage.Cost + a.price(u.Tokens.Minus(a.usage.Tokens))
-	default:
-		u.Cost = a.price(u.Tokens)
-	}
-	return u
-}
-
-// price is the registry's; 0 if it has none.
-func (a *attempt) price(t state.Tokens) state.USD {
-	nano, _ := a.Entry.Codon.Model.Price(model.Tokens{Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheCreation})
-	return state.USD(nano)
+	return metering.Charged(a.Entry.Codon.Model, a.usage, u)
 }
 
 // unpriced is how many tokens of the attempt have no price, and what a person is told of it.

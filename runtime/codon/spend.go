@@ -8,6 +8,7 @@ import (
 	"hank/runtime/alert"
 	"hank/runtime/budget"
 	"hank/runtime/harness"
+	"hank/runtime/metering"
 	"hank/state"
 )
 
@@ -92,9 +93,4 @@ func (a *attempt) warn(now time.Time) error {
 
 // total is what all turns of the attempt have used, in money by the agent's
 // own figure or by the registry's price.
-func (a *attempt) total() harness.Usage {
-	sum := a.usage
-	sum.Cost = a.usage.Cost + a.spent.Cost
-	sum.Tokens = a.usage.Tokens.Add(a.spent.Tokens)
-	return sum
-}
+func (a *attempt) total() harness.Usage { return metering.Sum(a.spent, a.usage) }

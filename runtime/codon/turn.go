@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hank/internal/failpoint"
 	"hank/internal/proc"
 	"hank/runtime/harness"
 	"hank/runtime/harness/transcript"
@@ -264,6 +265,7 @@ func (t *turn) write(e transcript.Entry) error {
 	if _, err := t.log.Write(e.Append(nil)); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
 	}
+	failpoint.Hit("transcript.written")
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
+	"hank/runtime/agents"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
 	"hank/runtime/rig"
@@ -351,7 +352,7 @@ func Collect(ctx context.Context, root string, p Policy, work execution.Work) ([
 		}
 		return err
 	}
-	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: keeper.ReapNames, Work: work})
+	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded, Work: work})
 	if err != nil {
 		return gone, err
 	}

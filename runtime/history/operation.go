@@ -10,6 +10,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
+	"hank/runtime/agents"
 	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
 	"hank/runtime/operation"
@@ -74,7 +75,7 @@ func KeepAnswer(ctx context.Context, o RollbackOptions, answer any) error {
 	if err != nil {
 		return err
 	}
-	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank " + o.kind(), BreakLock: o.BreakLock, Reap: keeper.ReapNames})
+	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank " + o.kind(), BreakLock: o.BreakLock, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded})
 	if err != nil {
 		return err
 	}
