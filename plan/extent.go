@@ -39,6 +39,9 @@ func (e *Extent) add(l *Loop, from int) {
 	e.AtMost = e.AtMost || l.budgeted() || l.TerminateOn.Judged()
 }
 
+// Items are the codons and loops, as far as they were read.
+func (o Outline) Items() []Item { return o.items }
+
 // Extent is that of a plan of so many entries, of which those before next have ended.
 // entry is the one that is next; nil: the plan is done.
 func (o Outline) Extent(entries, next int, entry *Entry) Extent {

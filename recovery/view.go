@@ -623,6 +623,9 @@ func (v *View) Extent() plan.Extent {
 	return v.programOutline().Extent(v.Head.Planned, done, next)
 }
 
+// Items are the codons and loops of the frozen program, as far as it can be read.
+func (v *View) Items() []plan.Item { return v.programOutline().Items() }
+
 // programOutline is the frozen program, as far as it can be read at a glance.
 func (v *View) programOutline() plan.Outline {
 	if v.outline != nil {

@@ -28,6 +28,9 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	warn := func(text string) { lines = append(lines, Line{"warning", text, true}) }
 	line("execution", "%s", PlaceOf(s.Execution))
 	line("codons", "%s, %s", verdict.ProgressText(s.Done, s.Extent, s.Caveats), s.Bill.Text())
+	if s.Forecast != nil {
+		line("forecast", "%s", s.Forecast.Text())
+	}
 	if s.Limits.Any() {
 		line("limit", "%s", verdict.DescribeLimits(s.Limits, s.Paid(), -1))
 	}
