@@ -29,17 +29,6 @@ const (
 // example: it names every codon, at a time at which none has shown anything.
 var rebased = []byte(`"transitionType":"Rebased"`)
 
-// recordUsed records what the attempt that a run has left has used by its transcript, and
-// returns its record.
-func recordUsed(x *execution.Execution, run state.RunID) (*state.Codon, error) {
-	if more := x.Opts.Unrecorded(x.Layout, x.State(), run); more != nil {
-		if err := x.Record(*more); err != nil {
-			return nil, err
-		}
-	}
-	return x.State().Run(run).Live(), nil
-}
-
 // lastSign is when an attempt that nobody saw end last showed a sign of life:
 // the newest of its start, its last event in the journal, the last entry of its
 // transcript, and the pause of its run. What the machine did after that was not its work: it may have

@@ -156,10 +156,7 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Rep
 	}
 	ended, err := x.Opts.Reap(Attempt(x.State().Lineage, r.RunID, live))
 	if err == nil {
-		err = x.SameWorkspace(sameBoot(x, r))
-	}
-	if err == nil {
-		live, err = recordUsed(x, r.RunID)
+		live, err = x.RecordUsed(r.RunID, sameBoot(x, r))
 	}
 	if err != nil {
 		return err
