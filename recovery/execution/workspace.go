@@ -47,10 +47,10 @@ func (x *Execution) followWorkspace() error {
 // of the workspace then was not put there by one.
 func (x *Execution) CheckWorkspace() error { return x.Lock.OnWorkspace() }
 
-// SameWorkspace checks, before what a codon has left is taken, that it is in the
+// sameWorkspace checks, before what a codon has left is taken, that it is in the
 // directory that was its workspace, or in one that may stand for it. After a boot, or on
 // another machine, volumes and users may have other numbers.
-func (x *Execution) SameWorkspace(sameBoot bool) error {
+func (x *Execution) sameWorkspace(sameBoot bool) error {
 	if x.Metadata.WorkspaceDir == nil {
 		return nil
 	}

@@ -107,7 +107,7 @@ func (f DirID) Estranged(path string, now DirID, then string) *finding.DecisionE
 // Replaced says what the user must do about what stands for the workspace, in the
 // words of readers and openings alike; nil: nothing. A link is not followed where
 // hank had a directory, or one that led to another directory. For what else is there
-// while a codon was running see succeeds, and SameWorkspace.
+// while a codon was running see succeeds, and sameWorkspace.
 func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool) *finding.DecisionError {
 	fi, err := os.Lstat(l.Workspace)
 	if err != nil || m.WorkspaceDir == nil {

@@ -1,4 +1,4 @@
-// Package alert decides when a run says that a budget will soon be used up.
+// Package alert decides when a run warns that a budget will soon be used up.
 //
 //   - A Limit is an amount of money, time or tokens that a codon, a loop, the hank or the
 //     execution may use, with what it had used before an attempt.
