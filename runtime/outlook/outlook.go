@@ -11,7 +11,7 @@
 // A codon that has never been settled has no samples, and no part in the estimate: how many there
 // are is said. Amounts are rounded to two digits, for no estimate is more exact than that.
 //
-// The package reads a state and an outline of its program, and nothing else.
+// The package reads an execution, and writes nothing.
 package outlook
 
 import (
@@ -21,6 +21,7 @@ import (
 
 	"hank/internal/term"
 	"hank/plan"
+	"hank/recovery"
 	"hank/state"
 )
 
@@ -34,8 +35,8 @@ type Estimate struct {
 	Samples int       `json:"samples"` // by which it was made
 	AtMost  bool      `json:"atMost"`  // a budget, a verdict or a full context may end a loop earlier
 	// PerIteration is what one more iteration of the present loop costs, where the loop has no
-	// limit; its later iterations are in no other figure. nil: it has one, or no samples.
-	PerIteration *state.USD `json:"perIteration"`
+	// limit; its later iterations are in no other figure. Absent: it has one, or no samples.
+	PerIteration state.USD `json:"perIteration,omitzero"`
 }
 
 // place is where a codon is in the hank, all iterations in one.
@@ -48,9 +49,27 @@ type samples struct {
 	least, top state.USD
 }
 
-// Of estimates the rest of a plan. It is nil where nothing is left, or where nothing that was
+// mostSettled is how many codons a history has at most of which an estimate is made: it takes
+// all records.
+const mostSettled = 2000
+
+// Read estimates the rest of the plan of an execution, of which it reads the whole state. It is
+// nil where of is, and after too many codons.
+func Read(v *recovery.View) *Estimate {
+	next, _ := v.Head.Next()
+	if v.Head.Done == 0 || v.Head.Done > mostSettled || next == "" || v.Head.Bill().Paid() == 0 {
+		return nil
+	}
+	whole, err := recovery.Read(v.Layout.Root)
+	if err != nil {
+		return nil
+	}
+	return of(whole.State, v.Items())
+}
+
+// of estimates the rest of a plan. It is nil where nothing is left, or where nothing that was
 // settled has cost anything.
-func Of(s *state.State, items []plan.Item) *Estimate {
+func of(s *state.State, items []plan.Item) *Estimate {
 	seen, unsettled := collect(s)
 	entries, next := s.ExecutionPlan(), s.Next()
 	if next >= len(entries) {
@@ -85,10 +104,8 @@ func Of(s *state.State, items []plan.Item) *Estimate {
 	}
 	e.spentAlready(unsettled[at.CodonID])
 	e.Likely, e.Least, e.Most = rough(e.Likely), rough(e.Least), rough(e.Most)
-	if e.PerIteration != nil {
-		*e.PerIteration = rough(*e.PerIteration)
-	}
-	if e.Codons == 0 && e.PerIteration == nil {
+	e.PerIteration = rough(e.PerIteration)
+	if e.Codons == 0 && e.PerIteration == 0 {
 		return nil
 	}
 	return e
@@ -114,7 +131,7 @@ func (e *Estimate) loop(l *plan.Loop, seen map[place]samples, iteration, index i
 		}
 	}
 	if open && known {
-		e.PerIteration = &each
+		e.PerIteration = each
 	}
 }
 
@@ -196,7 +213,7 @@ func (e *Estimate) Text() string {
 		}
 		parts = append(parts, text)
 	}
-	if e.PerIteration != nil {
+	if e.PerIteration > 0 {
 		parts = append(parts, fmt.Sprintf("about %s for each further iteration", e.PerIteration.Text()))
 	}
 	if e.Unknown > 0 {

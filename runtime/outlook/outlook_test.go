@@ -93,35 +93,35 @@ const (
 func TestTheRestCostsWhatIterationsHaveCost(t *testing.T) {
 	t.Parallel()
 	st := newStory(t, first+loop5+rest)
-	if e := Of(st.s, st.p.Hank.Items); e != nil {
+	if e := of(st.s, st.p.Hank.Items); e != nil {
 		t.Errorf("nothing has run: %+v", e)
 	}
 	st.spend(10, false)
-	if e := Of(st.s, st.p.Hank.Items); e != nil {
+	if e := of(st.s, st.p.Hank.Items); e != nil {
 		t.Errorf("nothing of what is left has run: %+v", e)
 	}
 	st.spend(100, false)
-	e := Of(st.s, st.p.Hank.Items)
+	e := of(st.s, st.p.Hank.Items)
 	if want := "about $4.00 more for 4 codons (by 1 codon; how much it varies is not known); 1 codon that has not run yet is not in it"; e == nil || e.Text() != want {
 		t.Fatalf("%+v, want %s", e, want)
 	}
 	st.spend(150, true) // which counts for the iteration
-	if e := Of(st.s, st.p.Hank.Items); e.Likely != 250*state.Dollar/100 {
+	if e := of(st.s, st.p.Hank.Items); e.Likely != 250*state.Dollar/100 {
 		t.Errorf("after an attempt that has failed: %+v", e)
 	}
 	st.spend(50, false)
-	e = Of(st.s, st.p.Hank.Items)
+	e = of(st.s, st.p.Hank.Items)
 	if want := "about $4.50 more for 3 codons ($3.00 to $6.00, by what 2 codons cost); 1 codon that has not run yet is not in it"; e.Text() != want {
 		t.Errorf("%s, want %s", e.Text(), want)
 	}
 	st.spend(1, false)
 	st.spend(1, false)
 	st.spend(1, false)
-	if e := Of(st.s, st.p.Hank.Items); e != nil {
+	if e := of(st.s, st.p.Hank.Items); e != nil {
 		t.Errorf("before the last codon: %+v", e)
 	}
 	st.spend(1, false)
-	if e := Of(st.s, st.p.Hank.Items); e != nil {
+	if e := of(st.s, st.p.Hank.Items); e != nil {
 		t.Errorf("at the end: %+v", e)
 	}
 }
@@ -131,8 +131,8 @@ func TestALoopWithoutALimitHasACostForEachIteration(t *testing.T) {
 	st := newStory(t, `{"id": "a", "name": "A", "model": "sonnet", "continuationMode": "fresh", "promptText": "x"}, `+open)
 	st.spend(10, false)
 	st.spend(123, false)
-	e := Of(st.s, st.p.Hank.Items)
-	if e == nil || e.PerIteration == nil || *e.PerIteration != 120*state.Dollar/100 || !e.AtMost {
+	e := of(st.s, st.p.Hank.Items)
+	if e == nil || e.PerIteration != 120*state.Dollar/100 || !e.AtMost {
 		t.Fatalf("%+v", e)
 	}
 }
@@ -146,7 +146,7 @@ func TestAnEstimateIsBetweenItsBoundsAndRough(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(rt, "iterations") {
 			st.spend(rapid.Int64Range(0, 100_000).Draw(rt, "cents"), false)
 		}
-		e := Of(st.s, st.p.Hank.Items)
+		e := of(st.s, st.p.Hank.Items)
 		if e == nil {
 			return
 		}

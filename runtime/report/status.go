@@ -121,7 +121,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	s.Breakers = agents.Breakers(v, in.Layers)
 	s.askRun(ctx)
 	s.finishing(v, in.Layers)
-	s.estimate(v)
+	s.Forecast = outlook.Read(v)
 	switch {
 	case in.Wrong != nil:
 		s.refuse(in.Wrong)
@@ -298,20 +298,6 @@ func standing(s *state.State) *state.Run {
 // movedAway reports whether the execution is where a move has brought it,
 // and not at the end of a run.
 func (s *Status) movedAway() bool { return s.Position != nil && s.Position.EndOf == "" }
-
-// mostEstimated is how many codons a history has at most of which an estimate is made: it
-// takes all records.
-const mostEstimated = 2000
-
-// estimate adds what the rest of the plan will cost.
-func (s *Status) estimate(v *recovery.View) {
-	if s.Done == 0 || s.Done > mostEstimated || s.Next == "" || s.Bill.Paid() == 0 {
-		return
-	}
-	if whole, err := recovery.Read(v.Layout.Root); err == nil {
-		s.Forecast = outlook.Of(whole.State, v.Items())
-	}
-}
 
 // answerPatience is how long status waits for a word of the live run.
 const answerPatience = time.Second
