@@ -189,6 +189,7 @@ var brokenHanks = []broken{
 	{name: "a fallback to itself", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["sonnet"]`)), want: "fallback-twice", at: `"sonnet"]`},
 	{name: "an unknown fallback", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["haikku"]`)), want: "unknown-model", at: `"haikku"`, hint: "haiku"},
 	{name: "a fallback of an unknown agent", hank: hankOf(agentCodon("a", "fresh", `"fallback": [{"model": "haiku", "harness": "exec"}]`)), want: "bad-value", at: `"exec"`},
+	{name: "a fallback of a program that is not named", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["exec/mine"]`)), want: "exec-program", at: `"exec/mine"`},
 	{name: "continue after ignore", hank: hankOf(agentCodon("z", "fresh", `"onFailure": "ignore"`), agentCodon("a", "continue-previous")), want: "continue-after-ignore", at: `"continue-previous"`, hint: `set "fresh"`},
 
 	// budgets

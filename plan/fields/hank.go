@@ -76,7 +76,7 @@ var fallbackShape = shape.Object("fallback", "a fallback",
 // agents are the harnesses that work with a model.
 func agents() (names []string) {
 	for h := range kind.All() {
-		if h.Driven && h.UsesModel {
+		if h.Driven && h.UsesModel && !h.NamesProgram {
 			names = append(names, h.Name)
 		}
 	}

@@ -72,6 +72,8 @@ func ResolveFallbacks(own Ref, list []Fallback, overridden bool, lookup func(nam
 		switch {
 		case !own.Kind().UsesModel || !ref.Kind().UsesModel:
 			err = &FallbackError{"fallback-shell", fmt.Sprintf("it cannot fall back from %s to %s: a script is no prompt for an agent, and has no provider", own, ref)}
+		case ref.Kind().NamesProgram && !own.Kind().NamesProgram:
+			err = &FallbackError{"exec-program", fmt.Sprintf("it cannot fall back from %s to %s: the codon names no program for it", own, ref)}
 		case slices.Contains(seen, ref.String()):
 			err = &FallbackError{"fallback-twice", fmt.Sprintf("it works with %s already", ref)}
 		}
