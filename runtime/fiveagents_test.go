@@ -40,9 +40,13 @@ type relay struct {
 	mu     sync.Mutex
 	holds  int                    // the codon whose command does not end; 0: none
 	served map[int][]state.Tokens // for each codon, since it was killed
+	told   map[int][]state.Tokens // to the sentinels of each codon, since it was killed
 }
 
-var stepAsked = regexp.MustCompile(`Do step (\d)\.`)
+var (
+	stepAsked   = regexp.MustCompile(`Do step (\d)\.`)
+	stepWatched = regexp.MustCompile(`^Watch step-(\d) as `)
+)
 
 // newRelay needs the agents that scripts/install-agents installs.
 func newRelay(t *testing.T) *relay {
@@ -51,7 +55,7 @@ func newRelay(t *testing.T) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{t: t, dir: t.TempDir(), binary: program, served: map[int][]state.Tokens{}}
+	r := &relay{t: t, dir: t.TempDir(), binary: program, served: map[int][]state.Tokens{}, told: map[int][]state.Tokens{}}
 	r.execution = filepath.Join(r.dir, "execution")
 	r.server = modelserver.NewFunc(t, r.answer)
 	home := t.TempDir()
@@ -70,10 +74,17 @@ func newRelay(t *testing.T) *relay {
 	}
 	var codons []string
 	for i, model := range fiveModels {
-		codons = append(codons, fmt.Sprintf(`{"id": "step-%d", "name": "Step %[1]d", "model": %q, "continuationMode": "fresh", "promptText": "Do step %[1]d."}`, i+1, model))
+		codons = append(codons, fmt.Sprintf(`{"id": "step-%d", "name": "Step %[1]d", "model": %q, "continuationMode": "fresh", "promptText": "Do step %[1]d.",
+			"sentinels": [{"sentinelConfig": %[3]s}, {"sentinelConfig": %[4]s}]}`, i+1, model, watcher("narrator", "codon.completed"), watcher("auditor", "tool.result")))
 	}
 	put(t, r.dir, "hank.json", `{"hank": [`+strings.Join(codons, ",\n")+`]}`)
 	return r
+}
+
+// watcher is a sentinel that is asked about each event of a type.
+func watcher(id, event string) string {
+	return fmt.Sprintf(`{"id": %q, "name": %[1]q, "model": "anthropic/claude-haiku-4-5", "trigger": {"type": "event", "on": [%[2]q]},
+		"execution": {"strategy": "immediate"}, "userPromptText": "Watch <%%= it.codon.id %%> as %[1]s: <%%= it.events.length %%>"}`, id, event)
 }
 
 // answer is the model: it has the agent run one command, and then says that it is done.
@@ -89,6 +100,13 @@ func (r *relay) answer(req modelserver.Request) modelserver.Turn {
 	}
 	used := modelserver.Usage{Input: int64(1000 + 100*step), Output: 50}
 	count := state.Tokens{Input: used.Input, Output: used.Output}
+	if len(req.Messages) > 0 {
+		if found := stepWatched.FindStringSubmatch(req.Messages[len(req.Messages)-1].Text); found != nil {
+			step, _ = strconv.Atoi(found[1])
+			r.told[step] = append(r.told[step], count)
+			return modelserver.Turn{Text: "I have seen it.", Usage: used}
+		}
+	}
 	if len(req.Tools) == 0 || step == 0 {
 		return modelserver.Turn{Text: "ok", Usage: used}
 	}
@@ -172,7 +190,7 @@ func (r *relay) hold(step int) state.Tokens {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	served := total(r.served[r.holds])
-	r.served[r.holds] = nil
+	r.served[r.holds], r.told[r.holds] = nil, nil
 	r.holds = step
 	return served
 }
@@ -206,8 +224,8 @@ func attempts(s *state.State, id string) (all []*state.Codon) {
 }
 
 // TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon: each checkpoint has what its agent
-// wrote and nothing of what was killed, nothing outlives its codon, and the money is what
-// the provider has served.
+// wrote and nothing of what was killed, nothing outlives its codon, two sentinels watch each,
+// and the money is what the provider has served.
 func TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon(t *testing.T) {
 	t.Parallel()
 	short.Skip(t)
@@ -241,6 +259,20 @@ func TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon(t *testing.T) {
 		}
 		lost, c := all[0], all[1]
 		cost += lost.Cost() + c.Cost()
+		for _, attempt := range all {
+			if attempt.Sentinels != nil {
+				cost += attempt.Sentinels.TotalCost
+			}
+		}
+		var watched state.Tokens
+		for _, s := range c.Sentinels.All() {
+			if watched = watched.Add(s.Tokens); s.LLMCallCount == 0 || s.TotalCost == 0 || s.OpenCalls > 0 {
+				t.Errorf("a sentinel of %s: %s", model, s)
+			}
+		}
+		if told := total(r.told[step]); len(c.Sentinels.All()) != 2 || watched.Input != told.Input || watched.Output != told.Output {
+			t.Errorf("the sentinels of %s have used %+v, and %+v was served", model, watched, told)
+		}
 		if got := git("show", string(c.CompletionCheckpoint)+":relay.txt"); got != want {
 			t.Errorf("the checkpoint of %s has %q", model, got)
 		}
