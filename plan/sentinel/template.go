@@ -84,4 +84,3 @@ func (t *Template) Render(about About) (string, error) {
 	}
 	return b.String(), nil
 }
-

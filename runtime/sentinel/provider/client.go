@@ -126,6 +126,7 @@ func (c *Client) request(r Request) openai.ChatCompletionRequest {
 	if c.endpoint.Provider == "openai" { // whose newer models refuse the older name
 		q.MaxCompletionTokens = r.MaxOutputTokens
 	} else {
+		//lint:ignore SA1019 the newer name is OpenAI's alone; other providers and local servers know this one
 		q.MaxTokens = r.MaxOutputTokens
 	}
 	if r.System != "" {

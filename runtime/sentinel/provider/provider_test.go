@@ -48,7 +48,7 @@ func TestWhereAModelIsAsked(t *testing.T) {
 	}
 }
 
-func ask(t *testing.T, turn modelserver.Turn, r Request) (Answer, error, modelserver.Request) {
+func ask(t *testing.T, turn modelserver.Turn, r Request) (Answer, modelserver.Request, error) {
 	t.Helper()
 	s := modelserver.NewFunc(t, func(modelserver.Request) modelserver.Turn { return turn })
 	e, err := EndpointOf(model.Ref{ProviderID: "openai", ModelID: "m"}, []string{"OPENAI_API_KEY=the-key", "OPENAI_BASE_URL=" + s.URL() + "/v1"})
@@ -56,13 +56,13 @@ func ask(t *testing.T, turn modelserver.Turn, r Request) (Answer, error, modelse
 		t.Fatal(err)
 	}
 	a, err := NewClient(e).Ask(t.Context(), r)
-	return a, err, s.Requests()[0]
+	return a, s.Requests()[0], err
 }
 
 func TestAModelIsAskedAndItsUseIsCounted(t *testing.T) {
 	t.Parallel()
 	zero := 0.0
-	a, err, r := ask(t, modelserver.Turn{Text: "well", Usage: modelserver.Usage{Input: 10, CacheRead: 5, Output: 3}}, Request{
+	a, r, err := ask(t, modelserver.Turn{Text: "well", Usage: modelserver.Usage{Input: 10, CacheRead: 5, Output: 3}}, Request{
 		System: "watch", Messages: []Message{{"user", "one"}, {"assistant", "two"}, {"user", "three"}}, Temperature: &zero, MaxOutputTokens: 7,
 		Schema: []byte(`{"type":"object"}`), SchemaName: "answer",
 	})
@@ -77,7 +77,7 @@ func TestAModelIsAskedAndItsUseIsCounted(t *testing.T) {
 			t.Errorf("no %s in %s", want, r.Body)
 		}
 	}
-	a, err, _ = ask(t, modelserver.Turn{Text: "w", StopReason: "length"}, Request{})
+	a, _, err = ask(t, modelserver.Turn{Text: "w", StopReason: "length"}, Request{})
 	if err != nil || a.Cut != "length" {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -96,7 +96,7 @@ func TestAFailureIsCalledByItsName(t *testing.T) {
 		{modelserver.Error{Status: 429, Message: "slow down", RetryAfter: "7"}, true, false, 7 * time.Second},
 		{modelserver.Error{Status: 529, Message: "overloaded"}, true, false, 0},
 	} {
-		_, err, _ := ask(t, modelserver.Turn{Error: c.e}, Request{})
+		_, _, err := ask(t, modelserver.Turn{Error: c.e}, Request{})
 		var call *CallError
 		if !errors.As(err, &call) || call.Retriable != c.retriable || call.Refused != c.refused || call.RetryAfter != c.after || !strings.Contains(call.Message, c.e.Message) || !strings.Contains(call.Message, "the provider answers") {
 			t.Errorf("%d: %#v", c.e.Status, err)
