@@ -91,7 +91,8 @@ func TestFilesThatCannotBeOpenedForWantOfDescriptorsStay(t *testing.T) {
 	t.Parallel()
 	var armed atomic.Bool // the state writer asks beside the test
 	fsys := vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
-		if armed.Load() && (c.Op == vfstest.OpOpen || c.Op == vfstest.OpCreate || c.Op == vfstest.OpReadDir) {
+		saves := strings.HasPrefix(filepath.Base(c.Name), "state.json") // the writer may be late on a slow machine
+		if armed.Load() && !saves && (c.Op == vfstest.OpOpen || c.Op == vfstest.OpCreate || c.Op == vfstest.OpReadDir) {
 			return syscall.EMFILE
 		}
 		return nil
