@@ -36,8 +36,10 @@ import (
 // Version 2 has Limits: an older hank would continue without them. Version 3 has
 // Operations, Gates and Hold, which an older hank would carry out twice or pass unasked,
 // and the verdicts on iterations of loops (IterationJudged), without which it would not
-// know whether a loop is over.
-const SchemaVersion = 3
+// know whether a loop is over. Version 4 has what sentinels did (SentinelsUpdated), sessions
+// that are brought back, fall-backs and pauses at a budget: an older hank would continue a
+// session with what was rolled back, and reads no journal that has a SentinelsUpdated.
+const SchemaVersion = 4
 
 // LimitsSchema is the version from which on a record without limits means that
 // there are none.

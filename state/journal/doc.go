@@ -33,7 +33,7 @@
 // "journal.segment", seq the number of the event before it, and as data the
 // schema number and whether the segment is a base:
 //
-//	{"seq":6,"id":"segment",...,"type":"journal.segment","data":{"schema":3,"base":false},"sum":"..."}
+//	{"seq":6,"id":"segment",...,"type":"journal.segment","data":{"schema":4,"base":false},"sum":"..."}
 //
 // A base restarts the history: its first event carries all that a reader
 // must know of the past, and its number may be any one higher than those

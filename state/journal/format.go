@@ -13,7 +13,7 @@ import (
 
 // Schema is the number of what this package writes, its events included: it is
 // that of the state (state.SchemaVersion).
-const Schema = 3
+const Schema = 4
 
 // maxLine bounds a line, in bytes. It is generous because the event of a base
 // carries a whole state.
