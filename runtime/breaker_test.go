@@ -122,39 +122,59 @@ func (s *stage) untilItWaits(group *sync.WaitGroup, code exitcode.Code) <-chan s
 }
 
 // Of several runs one meets the limit, and one asks whether it is over: however many wait,
-// the provider is asked twice.
+// the provider is asked twice. On a slow machine the limit may be over before the others
+// begin; then the test has a longer one.
 func TestALimitIsMetOnce(t *testing.T) {
 	t.Parallel()
+	for seconds := 2; !metOnce(t, seconds); seconds *= 2 {
+		if seconds > 100 {
+			t.Fatal("the machine is too slow")
+		}
+	}
+}
+
+// metOnce is false where the others began too late.
+func metOnce(t *testing.T, seconds int) bool {
+	t.Helper()
 	p := aProvider(t)
-	p.says(t, "limit", resets("2 seconds"))
+	p.says(t, "limit", resets(fmt.Sprint(seconds, " seconds")))
 	first := stageAt(t, p, "")
+	others := []*stage{stageAt(t, p, ""), stageAt(t, p, ""), stageAt(t, p, "")}
 	var group sync.WaitGroup
 	<-first.untilItWaits(&group, exitcode.Done)
-	if b := p.open(); b == nil || b.By.Execution != first.root || b.Class != "usage_limit" {
-		t.Errorf("%+v", b)
+	b := p.open()
+	if b == nil || b.By.Execution != first.root || b.Class != "usage_limit" {
+		t.Fatalf("%+v", b)
 	}
 	p.says(t, "limit", "")
-	others := []*stage{stageAt(t, p, ""), stageAt(t, p, ""), stageAt(t, p, "")}
+	late := !time.Now().Before(b.Until)
 	for _, s := range others {
 		group.Go(func() { s.must(ModeRun, exitcode.Done) })
 	}
 	group.Wait()
+	for _, s := range others {
+		late = late || !s.view().State.Newest().Codon(0).EndTime.Before(b.Until)
+	}
+	if late {
+		return false
+	}
 	if n := len(p.requests(t)); n != 5 { // the limit, and one for each codon
 		t.Errorf("the provider was asked %d times: %q", n, p.requests(t))
 	}
 	for _, s := range others {
 		c := s.view().State.Newest().Codon(0)
-		if c.Interrupted != state.InterruptedByLimit || c.FailureReason.Rule != usagelimit.ForeseenRule || c.ClaudePid != 0 || c.Cost() != 0 || !strings.Contains(c.FailureReason.Message, first.root) {
+		if c.Interrupted != state.InterruptedByLimit || !usagelimit.IsForeseen(c.FailureReason) || c.ClaudePid != 0 || c.Cost() != 0 || !strings.Contains(c.FailureReason.Message, first.root) {
 			t.Errorf("%+v %+v", c, c.FailureReason)
 		}
-		if s.noted("run.waiting") == 0 || s.noted("run.waiting") != s.noted("run.waited") {
-			t.Error("the wait is not in the events")
+		if n := s.noted("run.waiting"); n == 0 || n > s.noted("run.waited") { // a wait may be over before it is said
+			t.Errorf("the wait is not in the events: %d, %d", n, s.noted("run.waited"))
 		}
 		s.fsck()
 	}
 	if p.open() != nil {
 		t.Error("the breaker is still open")
 	}
+	return true
 }
 
 // While the provider goes on to refuse, it is asked once for each time that its limit is to

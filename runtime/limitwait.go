@@ -82,7 +82,7 @@ func (d *driver) awaitLimit(ctx context.Context, w *usagelimit.Waiting) (*verdic
 		}
 		failpoint.Hit("limit.announced")
 	}
-	foreseen := w.Record.FailureReason.Rule == usagelimit.ForeseenRule
+	foreseen := usagelimit.IsForeseen(w.Record.FailureReason)
 	for left() > 0 && !d.endWait && (!foreseen || d.account == nil || d.account.IsOpen()) {
 		wait := looks
 		if foreseen { // the run that asks may be answered any time

@@ -42,6 +42,7 @@ func (a *Account) Enter() *state.FailureReason {
 		f.Type = state.FailAPI
 	}
 	if f.Message = "not asked: " + b.says(); answer.Probing != nil {
+		f.Rule = usagelimit.ProbedRule
 		f.Message = fmt.Sprintf("not asked: %s tries whether %s answers again", answer.Probing, a.Key)
 	}
 	return f

@@ -69,7 +69,7 @@ func TestRunsLearnFromEachOther(t *testing.T) {
 	if f := probe.Enter(); f != nil {
 		t.Fatalf("%+v", f)
 	}
-	if f := waits.Enter(); f == nil || !strings.Contains(f.Message, "run run-1 (codon a) of /x tries whether anthropic answers again") {
+	if f := waits.Enter(); f == nil || f.Rule != usagelimit.ProbedRule || !strings.Contains(f.Message, "run run-1 (codon a) of /x tries whether anthropic answers again") {
 		t.Errorf("%+v", f)
 	}
 	probe.Answered()

@@ -106,6 +106,9 @@ func Decide(p *plan.Program, c *plan.Codon, series []*state.Codon, f *state.Fail
 // Ends is when the limit ends that a failure is, and whether the provider says so. Else it
 // is estimated; n is how many estimates there were before.
 func Ends(f *state.FailureReason, n int, now time.Time) (until time.Time, known bool) {
+	if f.Rule == ProbedRule && f.ResetsAt != nil {
+		return f.ResetsAt.Time, false
+	}
 	if until, known = ends(f, now); known {
 		return until, true
 	}
@@ -116,14 +119,18 @@ func Ends(f *state.FailureReason, n int, now time.Time) (until time.Time, known 
 	return now.Add(d.most), false
 }
 
-// ForeseenRule is the rule of a limit that an attempt has not met itself: another run has,
-// and the agent was not started.
-const ForeseenRule = "breaker"
+// The rules of a limit that an attempt has not met itself: the agent was not started.
+const (
+	ForeseenRule = "breaker"       // another run has met it
+	ProbedRule   = "breaker-probe" // another run tries whether it is over, and nobody knows how long that takes
+)
 
-// foreseen reports whether an attempt has not met its limit itself.
-func foreseen(c *state.Codon) bool {
-	return c.FailureReason != nil && c.FailureReason.Rule == ForeseenRule
+// IsForeseen reports whether a failure is a limit that the attempt has not met itself.
+func IsForeseen(f *state.FailureReason) bool {
+	return f != nil && (f.Rule == ForeseenRule || f.Rule == ProbedRule)
 }
+
+func foreseen(c *state.Codon) bool { return IsForeseen(c.FailureReason) }
 
 // ends is when a limit ends, where the provider says so. A second is added: clocks differ,
 // and a request that comes too early may lengthen the limit.

@@ -52,6 +52,7 @@ func TestWhatFollowsALimit(t *testing.T) {
 	resets := func(d time.Duration) func(*state.FailureReason) {
 		return func(f *state.FailureReason) { f.ResetsAt = at(d) }
 	}
+	rule := func(r string) func(*state.FailureReason) { return func(f *state.FailureReason) { f.Rule = r } }
 	says := func(text string) func(*state.FailureReason) { return func(f *state.FailureReason) { f.Message = text } }
 	for name, s := range map[string]struct {
 		more, overrides string
@@ -72,6 +73,10 @@ func TestWhatFollowsALimit(t *testing.T) {
 		"with a longer one":                {more: `, "maxUsageLimitWait": 90000`, failure: f("usage_limit", resets(7*time.Hour)), want: 7*time.Hour + time.Second},
 		"with one of the hank":             {overrides: `"overrides": {"maxUsageLimitWait": 90000}, `, failure: f("usage_limit", resets(7*time.Hour)), want: 7*time.Hour + time.Second},
 		"with a shorter one":               {more: `, "maxUsageLimitWait": 10`, failure: f("usage_limit"), want: 10 * time.Second},
+		"another run has met it":           {failure: f("usage_limit", resets(time.Hour), rule(ForeseenRule)), want: time.Hour},
+		"another has, and nobody waits":    {more: `, "maxUsageLimitWait": 10`, failure: f("usage_limit", resets(time.Hour), rule(ForeseenRule)), refused: "maxUsageLimitWait is 10s"},
+		"another run tries":                {failure: f("usage_limit", resets(30*time.Second), rule(ProbedRule)), want: 30 * time.Second},
+		"another tries, a shorter wait":    {more: `, "maxUsageLimitWait": 10`, failure: f("usage_limit", resets(30*time.Second), rule(ProbedRule)), want: 10 * time.Second},
 		"overloaded":                       {failure: f("overloaded"), want: 30 * time.Second},
 		"no network":                       {failure: f("unreachable"), want: 15 * time.Second},
 		"no network, again":                {series: []*state.Codon{limited(-time.Minute, 0, "")}, failure: f("unreachable"), want: 30 * time.Second},
