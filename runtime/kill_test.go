@@ -74,7 +74,7 @@ func (b blow) strike(t *testing.T, o order, env ...string) (l *life, done, named
 	l = o.start(t, append(env, "HANK_FAILPOINT="+b.point)...)
 	events, codons, ours := 0, 0, false
 	hit := func() { l.kill(); ours = true }
-	if b.point == "" && b.events == 0 {
+	if b.point == "" && b.events == 0 && b.held == "" {
 		time.Sleep(b.after)
 		hit()
 	}
