@@ -67,6 +67,9 @@ Exit code 0: all can be run; 2: nothing was judged; 3: one cannot be run.`,
 			if call.Exclusive(c, "rules", "state") > 1 {
 				return &exitcode.UsageError{Why: "--rules and --state are mutually exclusive"}
 			}
+			if format := c.String("format"); c.Bool("json") && c.IsSet("format") && format != "json" {
+				return &exitcode.UsageError{Why: "--json and --format " + format + " are mutually exclusive"}
+			}
 			if c.Bool("rules") {
 				return printRules(c)
 			}
