@@ -237,7 +237,7 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.C
 	series := retry.Series(s, s.Run(d.run), e.CodonID)
 	left := retry.After(e.Codon, series).Left
 	spec.LastFailure, spec.Limit = retry.LastFailure(series), d.decideLimit(e, series)
-	begun := d.announce(e, index, spec.Number, spec.Number-1+max(1, left))
+	begun := d.announce(e, index, spec.Number, spec.Number-1+max(1, left), spec.Limits.Dollars)
 	d.notify(d.files.Take(false)...)
 	spec.From = d.x.Journal.Last() + 1
 	final, err := codon.Run(ctx, spec, host{d, e, index})
@@ -337,11 +337,12 @@ func (d *driver) take(r codon.Request) {
 }
 
 // announce tells that an attempt begins.
-func (d *driver) announce(e plan.Entry, index, number, most int) progress.CodonBegun {
+func (d *driver) announce(e plan.Entry, index, number, most int, allowed state.USD) progress.CodonBegun {
 	begun := progress.CodonBegun{Codon: e.CodonID, Name: e.Codon.Name, Number: index + 1, Extent: d.extent, Attempt: number, Attempts: most}
 	d.show(begun)
 	d.ui.Monitor.Change(func(now *codon.Activity) {
-		*now = codon.Activity{Codon: e.CodonID, Number: index + 1, Extent: d.extent, Since: time.Now()}
+		*now = codon.Activity{Codon: e.CodonID, Number: index + 1, Extent: d.extent, Since: time.Now(), Attempt: number, Attempts: most, Allowed: allowed,
+			Next: progress.Following(d.program.Hank, e)}
 	})
 	return begun
 }

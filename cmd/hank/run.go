@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -61,7 +62,7 @@ func driveFlags() []cli.Flag {
 		&cli.StringFlag{Name: "note", Usage: "attach the note `TEXT` to the run"},
 		&cli.StringSliceFlag{Name: "label", Usage: "attach a label `KEY=VALUE` to the run"},
 		&cli.BoolFlag{Name: "overwrite-output", Usage: "overwrite existing files in the output directory instead of renaming the new ones"},
-		&cli.StringFlag{Name: "progress", Usage: "`FORM`: json prints each event of the run as a line of JSON, and the result as the last line; text (default)"},
+		&cli.StringFlag{Name: "progress", Usage: "`FORM`: auto (default), tty (a few lines that change while a codon runs), plain (a line for each fact), quiet (the summary alone), or json (each event of the run as a line of JSON, and the result as the last line)"},
 		opIDFlag, yesFlag, jsonFlag, breakLockFlag,
 	}
 }
@@ -285,8 +286,10 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 		return r, a, &exitcode.UsageError{Why: "--until and --only are mutually exclusive"}
 	}
 	switch form := c.String("progress"); {
-	case form != "" && form != "json" && form != "text":
-		return r, a, notOneOf("progress", form, "json", "text")
+	case form != "json" && formOfProgress(c) == "":
+		return r, a, notOneOf("progress", form, append(progress.Forms, "json")...)
+	case form == string(progress.TTYForm) && (c.Bool("detach") || !progress.CanDraw(progressOut(c))):
+		return r, a, &exitcode.UsageError{Why: "--progress tty needs a terminal that can erase a line; without one, use --progress plain"}
 	case form == "json" && c.Bool("json"):
 		return r, a, &exitcode.UsageError{Why: "--progress json and --json are mutually exclusive: the last line of the stream has what --json prints"}
 	}
@@ -312,6 +315,18 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 		result.Notify(c.Context, r, runtime.UI{Say: sayer(c), Form: resultForm}, nil, settingsErr)
 	}
 	return r, a, settingsErr
+}
+
+// formOfProgress is the form in which people are shown the run; empty: it is none. An
+// earlier version called the default text.
+func formOfProgress(c *cli.Context) progress.Form {
+	switch form := c.String("progress"); {
+	case form == "" || form == "text" || form == "json":
+		return progress.AutoForm
+	case slices.Contains(progress.Forms, form):
+		return progress.Form(form)
+	}
+	return ""
 }
 
 // sayer prints progress.
@@ -362,7 +377,7 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	requests, stop := signals()
 	defer stop()
 	monitor := &codon.Monitor{}
-	p := progress.Start(progressOut(c), monitor, func(text string) string { return forThis(c, text) })
+	p := progress.Start(progressOut(c), formOfProgress(c), monitor, func(text string) string { return forThis(c, text) })
 	screen.Store(p)
 	ui := runtime.UI{Ask: asker(c), ConfirmHuge: confirmHuge(c), Say: func(line string) { p.Show(progress.Remark{Text: line}) }, Show: p.Show, Work: work, Monitor: monitor, Requests: requests, Form: resultForm}
 	if streams(c) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -141,16 +142,23 @@ func (s *person) run(t *testing.T, args []string) string {
 
 // onTerminal is what stays of an output whose lines were drawn over themselves.
 func onTerminal(output string) string {
-	var kept strings.Builder
+	var kept []string
 	for line := range strings.Lines(output) {
-		line = strings.TrimRight(line, "\r\n")
-		if at := strings.LastIndex(line, "\r\x1b[K"); at >= 0 {
-			line = line[at+len("\r\x1b[K"):]
+		kept = append(kept, "")
+		for i, part := range drawnOver.Split(strings.TrimRight(line, "\r\n"), -1) {
+			if i > 0 { // it goes to where the lines before began
+				up, _ := strconv.Atoi(drawnOver.FindAllStringSubmatch(line, -1)[i-1][1])
+				kept = kept[:len(kept)-up]
+				kept[len(kept)-1] = ""
+			}
+			kept[len(kept)-1] += part
 		}
-		kept.WriteString(line + "\n")
 	}
-	return kept.String()
+	return strings.Join(kept, "\n") + "\n"
 }
+
+// drawnOver is before lines that are drawn over others; so many of these are above.
+var drawnOver = regexp.MustCompile(`\r(?:\x1b\[(\d+)A)?\x1b\[[JK]`)
 
 // What differs from one time to the next.
 var (

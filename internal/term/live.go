@@ -1,8 +1,10 @@
 package term
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,28 +69,28 @@ func Fit(line string, most int) string {
 	return line
 }
 
-// Live is one line at the bottom of a terminal that is drawn again and again
-// over itself. Whatever else goes to the terminal must be printed by Print, so
-// that it does not mix with the line. A nil Live is one that is never drawn.
+// Live are a few lines at the bottom of a terminal that are drawn again and again
+// over themselves. Whatever else goes to the terminal must be printed by Print, so
+// that it does not mix with them. A nil Live is one that is never drawn.
 type Live struct {
 	mu    sync.Mutex
 	out   io.Writer
-	width func() int
+	size  func() (columns, rows int)
 	now   func() time.Time
-	drawn string
+	drawn []string
 	quiet time.Time // until then nothing is drawn: what was printed may take a way of its own, as by a pipe to tee
 }
 
-// quietAfter is how long the line stays away when something else was printed.
+// quietAfter is how long the lines stay away when something else was printed.
 const quietAfter = 300 * time.Millisecond
 
-// NewLive returns a line that is not drawn yet; nil where out is no terminal,
+// NewLive returns lines that are not drawn yet; nil where out is no terminal,
 // or one that cannot erase a line.
 func NewLive(out *os.File) *Live {
 	if !IsTerminal(out) || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	return &Live{out: out, now: time.Now, width: func() int { return widthOf(out) }}
+	return &Live{out: out, now: time.Now, size: func() (int, int) { return sizeOf(out) }}
 }
 
 // Width is how many columns a terminal has; 0 where there is none.
@@ -101,16 +103,22 @@ func Width(out *os.File) int {
 
 // widthOf is how many columns a terminal has; 80 where it does not tell.
 func widthOf(out *os.File) int {
-	if w, _, err := term.GetSize(int(out.Fd())); err == nil && w > 0 {
-		return w
-	}
-	return 80
+	columns, _ := sizeOf(out)
+	return columns
 }
 
-// Draw shows what line makes of the columns that there are: one less than the
-// terminal has, so that it never wraps. An empty line erases. The same line is
-// not written twice.
-func (l *Live) Draw(line func(columns int) string) {
+// sizeOf is how many columns and rows a terminal has; 80 and 24 where it does not tell.
+func sizeOf(out *os.File) (columns, rows int) {
+	if w, h, err := term.GetSize(int(out.Fd())); err == nil && w > 0 && h > 0 {
+		return w, h
+	}
+	return 80, 24
+}
+
+// Draw shows what lines makes of the columns and rows that there are: one column
+// less than the terminal has, so that no line wraps. Spaces at the beginning of a line
+// stay. No lines, or one that is empty, erase. The same lines are not written twice.
+func (l *Live) Draw(lines func(columns, rows int) []string) {
 	if l == nil {
 		return
 	}
@@ -119,17 +127,44 @@ func (l *Live) Draw(line func(columns int) string) {
 	if l.now().Before(l.quiet) {
 		return
 	}
-	most := l.width() - 1
-	text := Fit(OneLine(line(most)), most)
-	if text == l.drawn {
+	columns, rows := l.size()
+	text := lines(columns-1, rows)
+	if len(text) > rows-1 {
+		text = text[:max(rows-1, 1)]
+	}
+	for i, line := range text {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		text[i] = Fit(indent+OneLine(line), columns-1)
+	}
+	if len(text) == 1 && text[0] == "" {
+		text = nil
+	}
+	if slices.Equal(text, l.drawn) {
 		return
 	}
-	_, _ = io.WriteString(l.out, "\r\x1b[K"+text) // a terminal that is gone is no reason to stop
+	_, _ = io.WriteString(l.out, l.start()+strings.Join(text, "\n")) // a terminal that is gone is no reason to stop
 	l.drawn = text
 }
 
-// Print runs what prints, with the line erased. A terminal that does not take
-// the line (Ctrl-S) does not hold up what is printed elsewhere.
+// start goes to where the lines begin and erases all below. A terminal that has become
+// narrower has wrapped them.
+func (l *Live) start() string {
+	columns, _ := l.size()
+	up := -1
+	for _, line := range l.drawn {
+		up += max(1, (Columns(line)+columns-1)/columns)
+	}
+	switch {
+	case len(l.drawn) == 1 && up == 0 || len(l.drawn) == 0:
+		return "\r\x1b[K"
+	case up == 0:
+		return "\r\x1b[J"
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
+}
+
+// Print runs what prints, with the lines erased. A terminal that does not take
+// them (Ctrl-S) does not hold up what is printed elsewhere.
 func (l *Live) Print(print func()) {
 	if l == nil || !l.lock() {
 		print()
@@ -141,7 +176,7 @@ func (l *Live) Print(print func()) {
 	l.quiet = l.now().Add(quietAfter)
 }
 
-// lock waits for a line that is being written; false: it takes too long.
+// lock waits for lines that are being written; false: it takes too long.
 func (l *Live) lock() bool {
 	for range 100 {
 		if l.mu.TryLock() {
@@ -152,12 +187,12 @@ func (l *Live) lock() bool {
 	return false
 }
 
-// Erase takes the line away.
+// Erase takes the lines away.
 func (l *Live) Erase() { l.Print(func() {}) }
 
 func (l *Live) erase() {
-	if l.drawn != "" {
-		_, _ = io.WriteString(l.out, "\r\x1b[K")
-		l.drawn = ""
+	if len(l.drawn) > 0 {
+		_, _ = io.WriteString(l.out, l.start())
+		l.drawn = nil
 	}
 }

@@ -9,7 +9,7 @@ import (
 func liveFor(out *strings.Builder, width int) (l *Live, now *time.Time) {
 	now = new(time.Time)
 	*now = time.Unix(1e9, 0)
-	return &Live{out: out, now: func() time.Time { return *now }, width: func() int { return width }}, now
+	return &Live{out: out, now: func() time.Time { return *now }, size: func() (int, int) { return width, 24 }}, now
 }
 
 // stopped is a terminal that takes nothing until it is closed.
@@ -20,9 +20,9 @@ func (s stopped) Write(p []byte) (int, error) { <-s; return len(p), nil }
 func TestAStoppedTerminalHoldsUpNothingElse(t *testing.T) {
 	t.Parallel()
 	terminal := make(stopped)
-	l := &Live{out: terminal, now: time.Now, width: func() int { return 80 }}
+	l := &Live{out: terminal, now: time.Now, size: func() (int, int) { return 80, 24 }}
 	drawn := make(chan struct{})
-	go func() { defer close(drawn); l.Draw(func(int) string { return "line" }) }()
+	go func() { defer close(drawn); l.Draw(func(int, int) []string { return []string{"line"} }) }()
 	for l.mu.TryLock() { // until it is being written
 		l.mu.Unlock()
 	}
@@ -80,7 +80,7 @@ func TestALiveLineDoesNotMixWithWhatIsPrinted(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	l, now := liveFor(&out, 20)
-	draw := func(line string) { l.Draw(func(int) string { return line }) }
+	draw := func(line string) { l.Draw(func(int, int) []string { return []string{line} }) }
 	step := func(want string) {
 		t.Helper()
 		if out.String() != want {
@@ -109,4 +109,33 @@ func TestALiveLineDoesNotMixWithWhatIsPrinted(t *testing.T) {
 	none.Draw(nil)
 	none.Print(func() { out.WriteString("printed\n") })
 	step("printed\n")
+}
+
+// Several lines are drawn over each other as one; a terminal that has become narrower has
+// wrapped them, and a low one has fewer.
+func TestLiveLinesAreDrawnOverThemselves(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	columns, rows := 20, 24
+	l := &Live{out: &out, now: time.Now, size: func() (int, int) { return columns, rows }}
+	step := func(want string, lines ...string) {
+		t.Helper()
+		if l.Draw(func(int, int) []string { return lines }); out.String() != want {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+		out.Reset()
+	}
+	step("\r\x1b[Kone\n  two\n  a line that is t…", "one", "  two", "  a line that is too\nlong")
+	step("", "one", "  two", "  a line that is too long")
+	step("\r\x1b[2A\x1b[Jone\ntwo", "one", "two")
+	step("\r\x1b[1A\x1b[J12345678\n12345", "12345678", "12345")
+	columns = 5 // the first has two rows now
+	step("\r\x1b[2A\x1b[J1", "1")
+	step("\r\x1b[K", "")
+	rows = 3
+	step("\r\x1b[K1\n2", "1", "2", "3", "4")
+	l.Erase()
+	if got := out.String(); got != "\r\x1b[1A\x1b[J" {
+		t.Errorf("erased with %q", got)
+	}
 }

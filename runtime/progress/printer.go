@@ -28,9 +28,10 @@ const (
 type Printer struct {
 	out     *os.File
 	monitor *codon.Monitor
+	quiet   bool                // the end alone is shown
 	words   func(string) string // what texts become: commands in them name the execution
 	live    *term.Live          // nil: none
-	lines   bool                // a codon that is running has no line of its own but the live one
+	lines   bool                // a codon that is running has no lines of its own but the live ones
 	working atomic.Pointer[work]
 	over    chan struct{}
 	ticking sync.WaitGroup
@@ -51,12 +52,31 @@ type work struct {
 	*checkpoint.Progress
 }
 
-// Start returns a printer that shows what the monitor has until Stop. It prints to
-// out; the live line is on standard error, or where that is no terminal, on out.
-func Start(out *os.File, m *codon.Monitor, words func(string) string) *Printer {
-	p := &Printer{out: out, monitor: m, words: words, live: term.NewLive(os.Stderr), over: make(chan struct{})}
-	if p.live == nil {
-		p.live = term.NewLive(out)
+// Form is how a run is shown.
+type Form string
+
+// The forms, which the user chooses with --progress.
+const (
+	AutoForm  Form = "auto"  // tty where there is a terminal that can erase a line, and ACCESSIBLE is not set; else plain
+	TTYForm   Form = "tty"   // a codon that is running has a few lines that change, and one when it has ended
+	PlainForm Form = "plain" // a line for each fact; nothing is written over, and nothing in colour
+	QuietForm Form = "quiet" // the end alone
+)
+
+// Forms are all of them, in the order in which they are named to the user.
+var Forms = []string{string(AutoForm), string(TTYForm), string(PlainForm), string(QuietForm)}
+
+// CanDraw reports whether a terminal is there on which lines can be written over: out, or
+// standard error.
+func CanDraw(out *os.File) bool { return term.NewLive(os.Stderr) != nil || term.NewLive(out) != nil }
+
+// Start shows a run on out, as form says, until Stop. Texts become what words makes of them.
+func Start(out *os.File, form Form, m *codon.Monitor, words func(string) string) *Printer {
+	p := &Printer{out: out, monitor: m, words: words, quiet: form == QuietForm, over: make(chan struct{})}
+	if form == TTYForm || form == AutoForm && os.Getenv("ACCESSIBLE") == "" {
+		if p.live = term.NewLive(os.Stderr); p.live == nil {
+			p.live = term.NewLive(out)
+		}
 	}
 	p.lines = p.live != nil && term.IsTerminal(out)
 	p.ticking.Go(func() {
@@ -84,8 +104,11 @@ func (p *Printer) Stop() {
 	p.release()
 }
 
-// Show prints an event.
+// Show prints an event, as the form of the printer says.
 func (p *Printer) Show(e Event) {
+	if _, end := e.(Ended); p.quiet && !end {
+		return
+	}
 	e = e.Masked(p.words)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,10 +183,13 @@ func (p *Printer) paint(lines []term.Painted) {
 // Print runs what prints something else, beside the live line.
 func (p *Printer) Print(print func()) { p.live.Print(print) }
 
-// Work shows in the live line what takes its time, until end is called; false where
-// there is no such line.
+// Work shows in the live lines what takes its time, until end is called; false where
+// there are no such lines, and somebody else is to say it.
 func (p *Printer) Work(what string, count *checkpoint.Progress) (end func(), shown bool) {
-	if p.live == nil {
+	switch {
+	case p.quiet:
+		return func() {}, true
+	case p.live == nil:
 		return nil, false
 	}
 	p.working.Store(&work{what, count})
@@ -182,7 +208,7 @@ func (p *Printer) tick(now time.Time) {
 			a.Step += fmt.Sprintf(": %s files, %s", humanize.Comma(files), term.Bytes(bytes))
 		}
 	}
-	p.live.Draw(func(columns int) string { return liveLine(a, now, columns) })
+	p.live.Draw(func(columns, rows int) []string { return liveBlock(a, now, columns, rows) })
 }
 
 // minute prints a line for each full minute of an attempt.

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"hank/internal/term"
+	"hank/plan"
 	"hank/runtime/codon"
+	"hank/runtime/silence"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -264,6 +266,81 @@ func liveLine(a codon.Activity, now time.Time, columns int) string {
 		}
 	}
 	return term.Fit(head, columns)
+}
+
+// blockRows is how many rows a terminal must have to show more than one line of a codon.
+const blockRows = 12
+
+// liveBlock is an Activity on a terminal of so many columns and rows: the codon with its
+// time and money, what it does or is waited for, what it printed last, its silence, and
+// what comes next. A low terminal has one line.
+func liveBlock(a codon.Activity, now time.Time, columns, rows int) []string {
+	if a.Codon == "" || rows < blockRows {
+		return []string{liveLine(a, now, columns)}
+	}
+	head := fmt.Sprintf("▸ [%d/%s] %s · %s", a.Number, a.Extent, a.Codon, clock(now.Sub(a.Since)))
+	if money := (state.Bill{Cost: a.Cost, Replayed: a.Replayed}).Short(); a.Cost > 0 || a.Allowed > 0 {
+		head += " · " + money
+		if a.Allowed > 0 {
+			head += " of at most " + a.Allowed.Text()
+		}
+	}
+	if a.Attempts > 1 {
+		head += fmt.Sprintf(" · attempt %d of %d", a.Attempt, a.Attempts)
+	}
+	if a.Stop != "" {
+		head += " · " + a.Stop
+	}
+	lines := []string{head}
+	doing, words := parts(a)
+	if e := a.Silence; e != nil && now.Sub(e.Since) >= silence.Notable {
+		doing += ", " + e.Text(now)
+	}
+	for _, text := range []string{doing, words} {
+		if text = strings.TrimPrefix(text, ", "); text != "" {
+			lines = append(lines, "  "+text)
+		}
+	}
+	if len(a.Next) > 0 {
+		lines = append(lines, "  next: "+strings.Join(a.Next, ", "))
+	}
+	for i, line := range lines {
+		lines[i] = term.Fit(line, columns)
+	}
+	return lines
+}
+
+// mostNext is how much of what follows is named.
+const mostNext = 5
+
+// Following names what follows an entry of the plan: codons, and each loop once.
+func Following(h *plan.Hank, e plan.Entry) (next []string) {
+	passed := false
+	for _, item := range h.Items {
+		switch l := e.LoopContext; {
+		case passed && item.Loop != nil:
+			next = append(next, fmt.Sprintf("%s (a loop)", item.Loop.ID))
+		case passed:
+			next = append(next, string(item.Codon.ID))
+		case l == nil:
+			passed = item.Codon != nil && item.Codon.ID == e.CodonID
+		case item.Loop != nil && item.Loop.ID == l.LoopID:
+			passed = true
+			for _, c := range item.Loop.Codons[min(l.CodonIndexInLoop+1, len(item.Loop.Codons)):] {
+				next = append(next, string(plan.IterationID(c.ID, l.Iteration)))
+			}
+			switch t := item.Loop.TerminateOn; {
+			case t.Judged() || t.Type == plan.ContextExceeded:
+				next = append(next, fmt.Sprintf("perhaps %s again", l.LoopID))
+			case l.Iteration+1 < t.Limit:
+				next = append(next, fmt.Sprintf("%s again", l.LoopID))
+			}
+		}
+		if len(next) > mostNext {
+			return append(next[:mostNext], "…")
+		}
+	}
+	return next
 }
 
 // stillRunning is the same for a file or pipe.

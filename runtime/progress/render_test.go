@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"hank/internal/term"
 	"hank/plan"
 	"hank/runtime/codon"
+	"hank/runtime/silence"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -204,5 +206,80 @@ func TestANoteIsNotPrintedAgainAfterTheNextCodon(t *testing.T) {
 		"  completed in 0s\n  a pipe\n"
 	if got := printed(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAHighTerminalHasABlock(t *testing.T) {
+	t.Parallel()
+	begun := time.Unix(1e9, 0)
+	a := codon.Activity{Codon: "api", Number: 2, Extent: plan.Extent{Codons: 7}, Since: begun, Cost: 421_000_000, Allowed: 2_000_000_000, Attempt: 2, Attempts: 3,
+		Step: "waiting for the model", Tool: "Bash: go vet ./…", Words: "Two files.", Next: []string{"review (a loop)", "publish"},
+		Silence: &silence.Evidence{Since: begun, Processes: 2}}
+	now := begun.Add(3 * time.Minute)
+	want := []string{"▸ [2/7] api · 3:00 · $0.42 of at most $2.00 · attempt 2 of 3",
+		"  Bash: go vet ./…, " + a.Silence.Text(now), `  "Two files."`, "  next: review (a loop), publish"}
+	if got := liveBlock(a, now, 200, blockRows); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := liveBlock(a, now, 79, blockRows-1); !slices.Equal(got, []string{liveLine(a, now, 79)}) {
+		t.Errorf("a low terminal: %q", got)
+	}
+	if got := liveBlock(codon.Activity{Step: "opening", Since: begun}, now, 79, 50); !slices.Equal(got, []string{"▸ 3:00 · opening"}) {
+		t.Errorf("between codons: %q", got)
+	}
+	for columns := range 120 {
+		for _, line := range liveBlock(a, now, columns, 50) {
+			if got := term.Columns(line); got > columns {
+				t.Errorf("%d columns, at most %d: %q", got, columns, line)
+			}
+		}
+	}
+}
+
+func TestWhatFollowsHasEachLoopOnce(t *testing.T) {
+	t.Parallel()
+	codonOf := func(id plan.CodonID) *plan.Codon { return &plan.Codon{ID: id} }
+	loop := &plan.Loop{ID: "l", Codons: []plan.Codon{{ID: "x"}, {ID: "y"}}, TerminateOn: plan.TerminateOn{Type: plan.IterationLimit, Limit: 6}}
+	h := &plan.Hank{Items: []plan.Item{{Codon: codonOf("a")}, {Loop: loop}, {Codon: codonOf("b")}}}
+	in := func(iteration, index int) *plan.LoopContext {
+		return &plan.LoopContext{LoopID: "l", Iteration: iteration, CodonIndexInLoop: index}
+	}
+	for _, c := range []struct {
+		e    plan.Entry
+		want string
+	}{
+		{plan.Entry{CodonID: "a"}, "l (a loop), b"},
+		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "y#4, l again, b"},
+		{plan.Entry{CodonID: "y#5", LoopContext: in(5, 1)}, "b"},
+		{plan.Entry{CodonID: "b"}, ""},
+	} {
+		if got := strings.Join(Following(h, c.e), ", "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.e.CodonID, got, c.want)
+		}
+	}
+	loop.TerminateOn = plan.TerminateOn{Type: plan.ContextExceeded}
+	if got := strings.Join(Following(h, plan.Entry{CodonID: "y#5", LoopContext: in(5, 1)}), ", "); got != "perhaps l again, b" {
+		t.Errorf("nobody knows when the loop ends: %q", got)
+	}
+	for range 10 {
+		h.Items = append(h.Items, plan.Item{Codon: codonOf("more")})
+	}
+	if got := Following(h, plan.Entry{CodonID: "a"}); len(got) != mostNext+1 || got[mostNext] != "…" {
+		t.Errorf("%q", got)
+	}
+}
+
+// The quiet form has the end alone, and so does what takes its time.
+func TestTheQuietFormHasTheEndAlone(t *testing.T) {
+	t.Parallel()
+	p, printed := printerTo(t)
+	p.quiet = true
+	for _, e := range []Event{Begun{Hank: "h"}, CodonBegun{Codon: "a"}, Detail{"detail"}, CodonEnded{CodonBegun: CodonBegun{Codon: "a"}}, Remark{"remark"}} {
+		p.Show(e)
+	}
+	end, shown := p.Work("reading", nil)
+	end()
+	if p.Show(Ended{Message: "the hank is completed", Progress: "1 of 1 finished"}); !shown || !strings.HasPrefix(printed(), "\nthe hank is completed\n") {
+		t.Errorf("%v %q", shown, printed())
 	}
 }
