@@ -2,10 +2,12 @@ package sentinel
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,7 +54,7 @@ func (m member) eval(s scope, w *work) (any, error) {
 		return nil, err
 	}
 	key, err := m.key.eval(s, w)
-	if err != nil {
+	if err = errors.Join(err, w.step()); err != nil {
 		return nil, err
 	}
 	if of == nil || of == (missing{}) {
@@ -85,7 +87,7 @@ func lookUp(of any, name string) any {
 		}
 	case string:
 		if name == "length" {
-			return float64(len([]rune(of)))
+			return float64(utf8.RuneCountInString(of))
 		}
 	}
 	return missing{}
@@ -189,12 +191,12 @@ func (m method) eval(s scope, w *work) (any, error) {
 		}
 	}
 	if m.name == "toString" {
-		return display(of), nil
+		return w.text(display(of))
 	}
 	if text, ok := of.(string); ok && m.name == "slice" {
 		runes := []rune(text)
 		from, to := bounds(len(runes), args)
-		return string(runes[from:to]), nil
+		return w.text(string(runes[from:to]))
 	}
 	list, ok := of.([]any)
 	if !ok {
@@ -213,7 +215,9 @@ func (m method) eval(s scope, w *work) (any, error) {
 	case "join":
 		separator := ","
 		if len(args) > 0 {
-			separator = display(args[0])
+			if separator, err = w.text(display(args[0])); err != nil {
+				return nil, err
+			}
 		}
 		return joined(list, separator, w)
 	}

@@ -16,16 +16,20 @@ import (
 // it: no definition, no output format, and no function that is not listed here.
 type ownTemplate struct{ t *template.Template }
 
-// allowed are the functions. step is not for authors: it is put into each repetition, so
-// that one without end has one.
+// allowed are the functions. step and pass are not for authors: step is put into each
+// repetition, and pass at the end of each pipeline, so that what has no end has one.
 var allowed = []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice", "json", "pretty", "join"}
 
-const stepName = "hankStep"
+const (
+	stepName = "hankStep"
+	passName = "hankPass" // hands on what it is given
+)
 
 // functions are ours of a rendering.
 func functions(w *work) template.FuncMap {
 	return template.FuncMap{
 		stepName: func() (string, error) { return "", w.step() },
+		passName: func(v any) (any, error) { return v, w.step() },
 		"json":   func(v any) (string, error) { return stringify(v, "", w) },
 		"pretty": func(v any) (string, error) { return stringify(v, "  ", w) },
 		"join": func(separator string, v any) (string, error) {
@@ -49,8 +53,8 @@ func parseOwn(text string) (*ownTemplate, error) {
 	if t.Tree == nil {
 		return &ownTemplate{t}, nil
 	}
-	step := template.Must(template.New("step").Funcs(functions(&work{})).Parse("{{" + stepName + "}}")).Root.Nodes[0]
-	if err := check(t.Root, step, 0); err != nil {
+	add := additions{step: action(stepName), pass: action("1 | " + passName).Pipe.Cmds[1]}
+	if err := add.check(t.Root, 0); err != nil {
 		return nil, err
 	}
 	return &ownTemplate{t}, nil
@@ -83,15 +87,25 @@ func ownError(text string, err error) error {
 // the stack.
 const maxNesting = 100
 
-// check goes through a template, refuses what it may not use, and puts the step into each
-// repetition.
-func check(n parse.Node, step parse.Node, depth int) error {
+// additions are what is put into a template, so that its work is counted.
+type additions struct {
+	step parse.Node
+	pass *parse.CommandNode
+}
+
+// action is the only action of a text.
+func action(text string) *parse.ActionNode {
+	return template.Must(template.New("").Funcs(functions(&work{})).Parse("{{" + text + "}}")).Root.Nodes[0].(*parse.ActionNode)
+}
+
+// check goes through a template, refuses what it may not use, and adds what counts.
+func (a additions) check(n parse.Node, depth int) error {
 	if depth > maxNesting {
 		return refused(n.Position(), "the template is nested more than %d times", maxNesting)
 	}
 	all := func(nodes ...parse.Node) error {
 		for _, n := range nodes {
-			if err := check(n, step, depth+1); err != nil {
+			if err := a.check(n, depth+1); err != nil {
 				return err
 			}
 		}
@@ -114,7 +128,7 @@ func check(n parse.Node, step parse.Node, depth int) error {
 		return branch(&n.BranchNode)
 	case *parse.RangeNode:
 		err := branch(&n.BranchNode)
-		n.List.Nodes = append([]parse.Node{step}, n.List.Nodes...)
+		n.List.Nodes = append([]parse.Node{a.step}, n.List.Nodes...)
 		return err
 	case *parse.PipeNode:
 		for _, c := range n.Cmds {
@@ -122,6 +136,7 @@ func check(n parse.Node, step parse.Node, depth int) error {
 				return err
 			}
 		}
+		n.Cmds = append(n.Cmds, a.pass)
 	case *parse.ChainNode:
 		return all(n.Node)
 	case *parse.IdentifierNode:

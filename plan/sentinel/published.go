@@ -60,6 +60,7 @@ type parser struct {
 	text  string
 	at    int
 	depth int
+	links int      // operators, members and methods that follow one another
 	names []string // of arrows around
 }
 
@@ -107,6 +108,18 @@ func (p *parser) take(symbol string) bool {
 	return true
 }
 
+// mostLinks bounds how long an expression is: each of its links is one call in another
+// when it is filled in, and too many would use up the stack.
+const mostLinks = 10_000
+
+// link counts one.
+func (p *parser) link() error {
+	if p.links++; p.links > mostLinks {
+		return fmt.Errorf("the expression has more than %d parts", mostLinks)
+	}
+	return nil
+}
+
 func (p *parser) or() (expr, error) {
 	if p.depth++; p.depth > maxNesting {
 		return nil, fmt.Errorf("the expression is nested more than %d times", maxNesting)
@@ -126,6 +139,9 @@ next:
 		for _, o := range operators {
 			if p.take(o) {
 				var right expr
+				if err = p.link(); err != nil {
+					return nil, err
+				}
 				if right, err = operand(); err == nil {
 					left = operation{o, left, right}
 				}
@@ -154,6 +170,9 @@ func (p *parser) not() (expr, error) {
 func (p *parser) suffixed() (expr, error) {
 	e, err := p.primary()
 	for err == nil {
+		if err = p.link(); err != nil {
+			return nil, err
+		}
 		switch {
 		case p.take("?.["), p.take("["):
 			var index expr

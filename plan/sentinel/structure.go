@@ -41,8 +41,12 @@ func parseSchema(text string) (*jsonschema.Resolved, error) {
 		}
 		return nil, &SchemaError{"the schema is no JSON: " + err.Error(), "write it as JSON Schema"}
 	}
-	if _, ok := v.(map[string]any); !ok {
+	object, ok := v.(map[string]any)
+	if !ok {
 		return nil, &SchemaError{"the schema is no object", "write it as JSON Schema"}
+	}
+	if err := boundedSchema(object); err != nil {
+		return nil, err
 	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil {

@@ -1,7 +1,9 @@
 package sentinel
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -52,13 +54,42 @@ func TestASchemaThatIsNoneIsRefused(t *testing.T) {
 		"process.exit(1)":                         "no JSON",
 		"[]":                                      "no object",
 		`{"type": 7}`:                             "no JSON Schema",
-		`{"$ref": "https://127.0.0.1/s.json"}`:    "no JSON Schema",
+		`{"$ref": "https://127.0.0.1/s.json"}`:    "refers to",
+		`{"$ref": "#"}`:                           "itself without end",
+		`{"properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"anyOf": [{"type": "null"}, {"$ref": "#/%24defs/b"}]}}}`: "itself without end",
+		`{"properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"$id": "https://h/b", "not": {"$ref": "#"}}}}`:           "$id",
+		`{"$dynamicRef": "#a"}`: "$dynamicRef",
+		doubling(40):            "more than 10000 schemas",
 	} {
 		_, err := parseSchema(text)
 		var wrong *SchemaError
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// doubling is a schema that compares a value with 2 to the power of n schemas.
+func doubling(n int) string {
+	text := `{"$ref": "#/$defs/s0", "$defs": {`
+	for i := range n {
+		text += fmt.Sprintf(`"s%d": {"allOf": [{"$ref": "#/$defs/s%[2]d"}, {"$ref": "#/$defs/s%[2]d"}]}, `, i, i+1)
+	}
+	return text + fmt.Sprintf(`"s%d": {}}}`, n)
+}
+
+// A schema may refer to itself for a part of the value.
+func TestASchemaOfATreeIsTaken(t *testing.T) {
+	t.Parallel()
+	s := Structure{Output: "object", Schema: []byte(`{"$id": "https://h/tree", "properties": {"of": {"type": "array", "items": {"$ref": "#"}}, "not": {"$ref": "#/$defs/n~1m"}}, "$defs": {"n/m": {"type": "integer"}}}`)}
+	if err := s.compile(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Take(`{"of": [{"of": [{"not": 1}]}]}`); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Take(`{"of": [{"of": [{"not": "x"}]}]}`); err == nil {
+		t.Error("what does not fit was taken")
 	}
 }
 
@@ -71,4 +102,22 @@ func TestAnAnswerAsksForAnAction(t *testing.T) {
 			t.Errorf("%s: %q %q", text, action, reason)
 		}
 	}
+}
+
+// Whatever a schema and an answer are, taking it has an end, and what is taken is JSON.
+func FuzzSchema(f *testing.F) {
+	for _, seed := range []string{`{"type": "object", "properties": {"a": {"$ref": "#"}}}`, `{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "null"}, {"not": {"$ref": "#/$defs/b"}}], "b": true}}}`,
+		`{"items": {"$ref": "#/properties/a~1b"}, "properties": {"a/b": {"enum": [1]}}}`, `{"if": {"minItems": 1}, "then": {"$ref": "#/%24defs/x"}, "$defs": {"x": {"pattern": "^a"}}}`, doubling(3)} {
+		f.Add(seed, `{"a": {"a": [1, null]}}`, "object")
+		f.Add(seed, `{"elements": [{}, 1]}`, "array")
+	}
+	f.Fuzz(func(t *testing.T, schema, answer, output string) {
+		s := Structure{Output: output, Schema: []byte(schema)}
+		if output == "enum" || s.compile() != nil {
+			return
+		}
+		if got, err := s.Take(answer); err == nil && !json.Valid(got) {
+			t.Errorf("%q of %q: %q", schema, answer, got)
+		}
+	})
 }

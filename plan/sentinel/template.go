@@ -1,6 +1,8 @@
 package sentinel
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -16,6 +18,8 @@ type Template struct {
 // parseTemplate reads a template. The error is a *TemplateError.
 func parseTemplate(text string) (*Template, error) {
 	switch {
+	case len(text) > mostText:
+		return nil, &TemplateError{mostText, fmt.Sprintf("the prompt has more than %d bytes", mostText), "shorten it"}
 	case strings.Contains(text, "<%"):
 		segments, err := parsePublished(text)
 		if err != nil {
@@ -73,7 +77,7 @@ func (t *Template) Render(about About) (string, error) {
 		b.WriteString(s.text)
 		if s.expr != nil {
 			v, err := s.expr.eval(scope{"it": it}, w)
-			if err != nil {
+			if err = errors.Join(err, w.step()); err != nil {
 				return "", err
 			}
 			b.WriteString(display(v))

@@ -16,14 +16,38 @@ type Event struct {
 	Time time.Time
 	Type string
 	Data any // as JSON has it: nil, bool, float64, string, []any, map[string]any
-	Size int // bytes of the data in the journal
+	Size int // bytes of memory that the data takes, about
 }
 
 // NewEvent reads the data of an event; what is no JSON is null.
 func NewEvent(id string, at time.Time, eventType string, data []byte) Event {
-	e := Event{ID: id, Time: at, Type: eventType, Size: len(data)}
+	e := Event{ID: id, Time: at, Type: eventType}
 	_ = json.Unmarshal(data, &e.Data)
+	e.Size = max(len(data), weight(e.Data))
 	return e
+}
+
+// weight is how many bytes of memory a value takes, about: a list of short numbers takes
+// twenty times as many as its text.
+func weight(v any) int {
+	const each = 40 // of a value in a list or an object, with what points to it
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case []any:
+		n := each * len(v)
+		for _, item := range v {
+			n += weight(item)
+		}
+		return n
+	case map[string]any:
+		n := each
+		for name, item := range v {
+			n += each + len(name) + weight(item)
+		}
+		return n
+	}
+	return 0
 }
 
 // value is the event in a template.
@@ -126,13 +150,17 @@ func allHold(list []Condition, data any) bool {
 	return true
 }
 
-// mostHistory is how many events a sequence looks back.
-const mostHistory = 1000
+// How far a sequence looks back: events, and bytes of them.
+const (
+	mostHistory      = 1000
+	mostHistoryBytes = 32 << 20
+)
 
 // Watcher is a trigger that looks at one event after the other.
 type Watcher struct {
 	t       *Trigger
 	history []Event // of interest, since the last match
+	bytes   int     // of history
 }
 
 // Watch begins with nothing seen.
@@ -150,8 +178,11 @@ func (w *Watcher) See(e Event) []Event {
 	if !wanted(w.t.InterestFilter.On, e.Type) {
 		return nil
 	}
-	if w.history = append(w.history, e); len(w.history) > mostHistory {
-		w.history = slices.Clone(w.history[len(w.history)-mostHistory:])
+	w.history, w.bytes = append(w.history, e), w.bytes+e.Size
+	for len(w.history) > mostHistory || w.bytes > mostHistoryBytes && len(w.history) > 1 {
+		w.bytes -= w.history[0].Size
+		w.history[0] = Event{} // its data is not held any longer
+		w.history = w.history[1:]
 	}
 	pattern := w.t.Pattern
 	if n := len(pattern); n == 0 || !pattern[n-1].fits(e) {
@@ -162,7 +193,7 @@ func (w *Watcher) See(e Event) []Event {
 		match = w.greedy()
 	}
 	if match != nil {
-		w.history = nil
+		w.history, w.bytes = nil, 0
 	}
 	return match
 }

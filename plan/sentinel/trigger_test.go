@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
@@ -90,6 +91,28 @@ func TestSequencesAreFound(t *testing.T) {
 	same := triggerOf(t, `{"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "a"}, {"type": "a"}]}`)
 	if got := fmt.Sprint(see(same, "aaaa")); got != "[aa@1 aa@3]" {
 		t.Error(got) // no event is in two matches
+	}
+}
+
+// What is remembered for a sequence is bounded in bytes, too, by what it takes in memory.
+func TestTheBytesOfAHistoryAreBounded(t *testing.T) {
+	t.Parallel()
+	numbers := NewEvent("", time.Time{}, "a", []byte("["+strings.Repeat("1,", 999)+"1]"))
+	if numbers.Size < 16*1000 {
+		t.Errorf("a list of 1,000 numbers counts as %d bytes", numbers.Size)
+	}
+	w := triggerOf(t, `{"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "a"}, {"type": "b"}], "options": {"consecutive": false}}`).Watch()
+	for range 100 {
+		w.See(Event{Type: "a", Size: 1 << 20})
+	}
+	if len(w.history) != 32 || w.bytes != 32<<20 {
+		t.Errorf("%d events of %d bytes are remembered", len(w.history), w.bytes)
+	}
+	if w.See(Event{Type: "a", Size: 1 << 30}); len(w.history) != 1 {
+		t.Errorf("%d events are remembered beside a large one", len(w.history))
+	}
+	if m := w.See(Event{Type: "b", Size: 1}); m != nil || len(w.history) != 1 {
+		t.Errorf("%v: the oldest stays", m)
 	}
 }
 

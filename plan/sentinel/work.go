@@ -7,10 +7,10 @@ import (
 )
 
 // What one rendering may come to: bytes of text, steps (a place that is filled in, an
-// item that is gone through), and time.
+// item that is gone through, a member that is looked up), and time.
 const (
 	mostText  = 4 << 20
-	mostSteps = 200_000
+	mostSteps = 500_000
 	mostTime  = 5 * time.Second
 )
 
@@ -45,6 +45,9 @@ func (w *work) made(n int) error {
 	}
 	return nil
 }
+
+// text is a text that was made on the way, counted.
+func (w *work) text(s string) (string, error) { return s, w.made(len(s)) }
 
 // step counts one.
 func (w *work) step() error {
