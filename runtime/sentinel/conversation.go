@@ -1,6 +1,8 @@
 package sentinel
 
 import (
+	"slices"
+
 	config "hank/plan/sentinel"
 	"hank/runtime/sentinel/provider"
 )
@@ -8,6 +10,9 @@ import (
 // bytesPerToken is how many bytes of text count as a token where a conversation is
 // trimmed: tokens are only known of what was sent.
 const bytesPerToken = 4
+
+// mostTalk bounds the bytes of a conversation, whatever its rules are.
+const mostTalk = 8 << 20
 
 // conversation is what was said before, in turns of a question and an answer.
 type conversation struct {
@@ -26,22 +31,23 @@ func (c *conversation) messages(question string) []provider.Message {
 }
 
 // trim forgets the oldest turns, so that those that are left and the next question are
-// within the limit.
+// within the limits.
 func (c *conversation) trim(question int) {
 	if c.rules == nil {
 		return
 	}
-	if most := c.rules.Trimming.MaxTurns; c.rules.Trimming.Type == "maxTurns" && len(c.turns) >= most {
-		c.turns = c.turns[len(c.turns)-max(most-1, 0):]
+	if n := c.rules.Trimming.MaxTurns; c.rules.Trimming.Type == "maxTurns" && len(c.turns) >= n {
+		c.turns = slices.Clone(c.turns[len(c.turns)-max(n-1, 0):])
 	}
-	if c.rules.Trimming.Type != "maxTokens" {
-		return
+	most := mostTalk
+	if c.rules.Trimming.Type == "maxTokens" {
+		most = min(most, c.rules.Trimming.MaxTokens*bytesPerToken+bytesPerToken-1)
 	}
 	size := question
 	for _, t := range c.turns {
 		size += len(t[0]) + len(t[1])
 	}
-	for len(c.turns) > 0 && size/bytesPerToken > c.rules.Trimming.MaxTokens {
+	for len(c.turns) > 0 && size > most {
 		size -= len(c.turns[0][0]) + len(c.turns[0][1])
 		c.turns = c.turns[1:]
 	}

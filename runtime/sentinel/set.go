@@ -227,6 +227,22 @@ func (s *Set) record(do func()) <-chan struct{} {
 	return heard
 }
 
+// told is change, and waits until what has changed was taken. It reports whether it was: the
+// worker goes on.
+func (s *Set) told(ctx context.Context, do func()) bool {
+	heard := make(chan struct{})
+	s.change(func() {
+		do()
+		s.unheard = append(s.unheard, heard)
+	})
+	select {
+	case <-heard:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 func (s *Set) tell() {
 	select {
 	case s.news <- struct{}{}:

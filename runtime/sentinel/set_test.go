@@ -264,6 +264,41 @@ func TestAnAnswerThatDoesNotFitIsPaidAndNotWritten(t *testing.T) {
 	}
 }
 
+// An answer that is too long is paid, and neither written nor recorded; one that the provider
+// has ended early is taken, and its event says so.
+func TestAnAnswerIsBoundedAndACutOneIsTold(t *testing.T) {
+	t.Parallel()
+	long := newBench(t, loadedOf(t, says(strings.Repeat("x", mostAnswer+1)), ""))
+	long.event("tool.result", `{}`)
+	if got := long.finish(); got.TotalCost != 1_050_000 || got.FailedLLMCalls != 1 || len(long.notes("sentinel.output")) != 0 || len(long.notes("sentinel.error")) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(long.dir + "/managed"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("something was written", err)
+	}
+	cut := newBench(t, loadedOf(t, asker(func(context.Context, provider.Request) (provider.Answer, error) {
+		return provider.Answer{Text: "par", Cut: "length"}, nil
+	}), ""))
+	cut.event("tool.result", `{}`)
+	cut.finish()
+	if told := cut.notes("sentinel.output"); len(told) != 1 || !strings.HasSuffix(told[0], `"cut":"length"}`) {
+		t.Error(told)
+	}
+}
+
+// A conversation is bounded in bytes, too.
+func TestTheBytesOfAConversationAreBounded(t *testing.T) {
+	t.Parallel()
+	c := conversation{rules: &config.Conversation{}}
+	c.rules.Trimming.Type, c.rules.Trimming.MaxTurns = "maxTurns", 100
+	for range 5 {
+		c.answered(strings.Repeat("q", 2<<20), strings.Repeat("a", 1<<20))
+	}
+	if m := c.messages(strings.Repeat("q", 2<<20)); len(m) != 5 {
+		t.Errorf("%d messages of 9 MiB and more are sent", len(m))
+	}
+}
+
 // Only a sentinel that may can ask for a stop or a skip.
 func TestOnlyWhoMayStops(t *testing.T) {
 	t.Parallel()

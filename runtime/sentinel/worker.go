@@ -32,6 +32,12 @@ type Loaded struct {
 // callTimeout is how long one request to a model may take.
 const callTimeout = 2 * time.Minute
 
+// What of an answer is taken, and what of an error is told, in bytes.
+const (
+	mostAnswer  = 1 << 20
+	mostMessage = 2000
+)
+
 // worker runs one sentinel. Its account and what it wants recorded are kept by the set.
 type worker struct {
 	Loaded
@@ -79,6 +85,7 @@ type (
 		Cost       state.USD     `json:"cost"`
 		Tokens     tokens        `json:"tokens"`
 		Events     int           `json:"eventCount"`
+		Cut        string        `json:"cut,omitempty"` // hank's addition: why the provider has ended the answer early
 	}
 	tokens struct {
 		Input  int64 `json:"input"` // those from a cache included
@@ -138,14 +145,13 @@ func (w *worker) act(ctx context.Context, b batch, left int) bool {
 		system, err = w.Config.System.Render(about)
 	}
 	if err != nil {
-		return w.fail("template-render-failed", "its prompt cannot be filled in: "+err.Error(), false)
+		return w.fail(ctx, "template-render-failed", "its prompt cannot be filled in: "+err.Error(), false)
 	}
 	if w.set.spent.Load() {
-		w.set.change(func() {
+		return w.set.told(ctx, func() {
 			w.account.DroppedTriggers++
 			w.account.Cut = "a budget was used up, and its model was not asked any more"
 		})
-		return true
 	}
 	request := w.request(system, question)
 	a, err := w.ask(ctx, request)
@@ -154,10 +160,10 @@ func (w *worker) act(ctx context.Context, b batch, left int) bool {
 	case errors.As(err, &call):
 		w.talk.failed()
 		if call.Refused && w.Config.Errors.Fatal() {
-			w.fail("llm-call-failed", call.Message, false)
+			w.fail(ctx, "llm-call-failed", call.Message, false)
 			return w.giveUp(observer.UnloadFatal, "configuration")
 		}
-		return w.fail("llm-call-failed", call.Message, call.Retriable)
+		return w.fail(ctx, "llm-call-failed", call.Message, call.Retriable)
 	case err != nil: // it was ended
 		return false
 	}
@@ -223,7 +229,10 @@ func (w *worker) answered(ctx context.Context, b batch, number int, question str
 	cost := state.USD(nano)
 	var value json.RawMessage
 	var misfit error
-	if w.Config.Structure != nil {
+	switch {
+	case len(a.Text) > mostAnswer:
+		misfit = fmt.Errorf("the answer has more than %d bytes", mostAnswer)
+	case w.Config.Structure != nil:
 		value, misfit = w.Config.Structure.Take(a.Text)
 		if misfit != nil && a.Cut != "" {
 			misfit = fmt.Errorf("the provider has ended the answer early (%s): %w", a.Cut, misfit)
@@ -244,14 +253,14 @@ func (w *worker) answered(ctx context.Context, b batch, number int, question str
 			w.account.Decision = decision(value, a.Text)
 		}
 		if on(w.Config.Report.Outputs, true) {
-			w.set.note("sentinel.output", output{w.Config.ID, w.set.CodonID, number, kind, content, cost, tokens{a.Input + a.CacheRead, a.Output}, len(b.events)})
+			w.set.note("sentinel.output", output{w.Config.ID, w.set.CodonID, number, kind, content, cost, tokens{a.Input + a.CacheRead, a.Output}, len(b.events), a.Cut})
 		}
 		w.wish(value)
 	})
 	if misfit != nil {
 		w.talk.failed()
 		w.set.change(func() { w.account.FailedLLMCalls++ })
-		return w.fail("llm-call-failed", misfit.Error(), true)
+		return w.fail(ctx, "llm-call-failed", misfit.Error(), true)
 	}
 	w.failures = 0
 	w.talk.answered(question, a.Text)
@@ -316,18 +325,21 @@ func (w *worker) write(text string, value json.RawMessage) error {
 	return err
 }
 
-// fail counts a failure. It reports whether the sentinel goes on.
-func (w *worker) fail(kind, message string, retriable bool) bool {
+// fail counts a failure. It reports whether the sentinel goes on, and waits until the failure
+// has been told: a sentinel that fails all the time cannot fill the memory, or the journal
+// faster than it is written.
+func (w *worker) fail(ctx context.Context, kind, message string, retriable bool) bool {
 	w.failures++
-	w.set.change(func() { w.complain(kind, message, retriable) })
+	goesOn := w.set.told(ctx, func() { w.complain(kind, message, retriable) })
 	if w.failures >= w.Config.Errors.Most() {
 		return w.giveUp(observer.UnloadFailures, "")
 	}
-	return true
+	return goesOn
 }
 
 // complain tells of an error, under the lock of the set.
 func (w *worker) complain(kind, message string, retriable bool) {
+	message = strings.ToValidUTF8(message[:min(len(message), mostMessage)], "")
 	if on(w.Config.Report.Errors, true) {
 		w.set.note("sentinel.error", failed{w.Config.ID, w.set.CodonID, kind, message, retriable, w.failures})
 	}

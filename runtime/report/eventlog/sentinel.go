@@ -49,6 +49,9 @@ func sentinelSentence(of string, data jsontext.Value) string {
 			said = words
 		}
 		text = fmt.Sprintf("%s (%s)", report.FirstLine(said), n.Cost.Text())
+		if n.Cut != "" {
+			text += ", ended early by the provider: " + n.Cut
+		}
 	case "sentinel.error":
 		text = fmt.Sprintf("%s (failure %d in a row)", n.Message, n.Failures)
 	case "sentinel.unloaded":

@@ -57,8 +57,11 @@ type CallError struct {
 
 func (e *CallError) Error() string { return e.Message }
 
-// mostBody bounds what of a response is read.
-const mostBody = 16 << 20
+// mostBody bounds what of a response is read, and mostMessage what of an error is told.
+const (
+	mostBody    = 8 << 20
+	mostMessage = 500
+)
 
 // Client asks the model of one endpoint. It may be used by several goroutines.
 type Client struct {
@@ -76,6 +79,7 @@ func NewClient(e Endpoint) *Client {
 type bounded struct {
 	http   *http.Client
 	header http.Header
+	body   *io.LimitedReader
 }
 
 func (b *bounded) Do(r *http.Request) (*http.Response, error) {
@@ -83,12 +87,11 @@ func (b *bounded) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.header = res.Header
-	body := res.Body
+	b.header, b.body = res.Header, &io.LimitedReader{R: res.Body, N: mostBody}
 	res.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(body, mostBody), body}
+	}{b.body, res.Body}
 	return res, nil
 }
 
@@ -102,7 +105,7 @@ func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, ctx.Err()
 	}
 	if err != nil {
-		return Answer{}, c.failure(err, once.header)
+		return Answer{}, c.failure(err, once)
 	}
 	if len(res.Choices) == 0 {
 		return Answer{}, &CallError{Message: "the provider has sent no answer", Retriable: true}
@@ -154,8 +157,8 @@ func number(f *float64) float32 {
 }
 
 // failure is the error of a request.
-func (c *Client) failure(err error, header http.Header) *CallError {
-	e := &CallError{RetryAfter: retryAfter(header)}
+func (c *Client) failure(err error, of *bounded) *CallError {
+	e := &CallError{RetryAfter: retryAfter(of.header)}
 	status, message := 0, ""
 	var api *openai.APIError
 	var request *openai.RequestError
@@ -169,7 +172,9 @@ func (c *Client) failure(err error, header http.Header) *CallError {
 		}
 	}
 	switch {
-	case status == 0 && header != nil: // it has answered, in another form
+	case status == 0 && of.body != nil && of.body.N <= 0: // another one would be paid, and no shorter
+		e.Message = fmt.Sprintf("the answer of the provider has more than %d bytes", mostBody)
+	case status == 0 && of.header != nil: // it has answered, in another form
 		e.Message, e.Retriable = "the answer of the provider cannot be read: "+err.Error(), true
 	case status == 0:
 		e.Message, e.Retriable = "the provider cannot be reached: "+err.Error(), true
@@ -184,6 +189,7 @@ func (c *Client) failure(err error, header http.Header) *CallError {
 	if refusedBefore(err) { // nothing was sent
 		e.Message, e.Retriable, e.Refused = "the request cannot be made: "+err.Error(), false, true
 	}
+	e.Message = beginning(e.Message)
 	return e
 }
 
@@ -213,7 +219,12 @@ func said(body []byte) string {
 			}
 		}
 	}
-	return strings.ToValidUTF8(string(body[:min(len(body), 500)]), "")
+	return beginning(string(body))
+}
+
+// beginning is what of a message is told.
+func beginning(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), mostMessage)], "")
 }
 
 // longestWait bounds what of a provider's wait is believed.

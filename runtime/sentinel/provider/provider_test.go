@@ -128,6 +128,23 @@ func TestWhatIsNoAnswerIsAnError(t *testing.T) {
 				}
 			}
 		},
+		"a long error": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = w.Write([]byte(`{"error": {"message": "` + strings.Repeat("x", 1<<20) + `"}}`))
+		},
+		"an error without end": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.Copy(io.Discard, r.Body)
+			for r.Context().Err() == nil {
+				if _, err := w.Write([]byte(strings.Repeat("x", 1<<20))); err != nil {
+					return
+				}
+			}
+		},
+		"cut off": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write([]byte(`{"choices": [{"message": {"content": "x`))
+		},
 		"an HTML error": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadGateway)
 			_, _ = w.Write([]byte("<h1>bad gateway</h1>"))
@@ -135,7 +152,8 @@ func TestWhatIsNoAnswerIsAnError(t *testing.T) {
 	} {
 		_, err := serve(t, do).Ask(t.Context(), Request{Messages: []Message{{"user", "x"}}})
 		var call *CallError
-		if !errors.As(err, &call) || !call.Retriable || call.Refused {
+		// What is too long would be no shorter the next time, and is paid each time.
+		if !errors.As(err, &call) || call.Retriable != (name != "without end") || call.Refused || len(call.Message) > mostMessage {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
