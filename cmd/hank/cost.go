@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -24,7 +23,8 @@ func costCommand() *cli.Command {
 		Description: `Codons and loops are listed in the order of the plan, other groups by name. Token
 counts of which all are zero are omitted. Days are those of the local time zone (TZ), which
 is printed with them. All attempts count, including attempts abandoned by a rollback. What
-sentinels cost counts for their codon; by harness it is listed as "sentinels". The sums come
+sentinels cost counts for their codon; by harness it is listed as "sentinels". By model and by
+harness their calls are listed: requests to a model, failed ones included. The sums come
 from an index in .hankweave/index, which is updated first; if it cannot be used, they come
 from the records themselves, with the same result.
 
@@ -35,8 +35,8 @@ narrow for bars and token counts, the counts are omitted; --csv and --json have 
 
 --csv prints the sums without their total, in the form of RFC 4180: a header, then a line for
 each group, with the group, attempts, costUSD, replayedCostUSD (the part that was not paid),
-inputTokens, outputTokens, cacheCreationTokens and cacheReadTokens. The first column is named
-after WAY, and is empty for what belongs to no group. Amounts are exact, in dollars.
+inputTokens, outputTokens, cacheCreationTokens, cacheReadTokens and calls (of sentinels, which
+are no attempts). The first column is named after WAY, and is empty for what belongs to no group. Amounts are exact, in dollars.
 
 Examples: hank cost --by model --json
           hank cost --by day --csv >costs.csv
@@ -94,7 +94,7 @@ func printCosts(sums *cost.Sums) error {
 	total.Key = "total"
 	var rows [][]string
 	for _, s := range append(slices.Clone(sums.Sums), total) {
-		cells := []string{orDefault(s.Key, "-"), fmt.Sprint(s.Attempts), s.Bill.Short()}
+		cells := []string{orDefault(s.Key, "-"), sums.Requests(s), s.Bill.Short()}
 		for _, n := range sums.TokensOf(s) {
 			cells = append(cells, humanize.Comma(n))
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"hank/internal/term"
 	"hank/recovery"
 	"hank/state"
 	"hank/state/costindex"
@@ -42,6 +43,8 @@ type Sum struct {
 	Attempts int64  `json:"attempts"`
 	state.Bill
 	Tokens state.Tokens `json:"tokens"`
+	// Calls are the requests of sentinels to their models, failed ones included.
+	Calls int64 `json:"calls"`
 }
 
 // Unpriced is what costs leave out.
@@ -54,12 +57,63 @@ type Unpriced struct {
 func unpricedOf(s *state.State, run state.RunID) (u Unpriced) {
 	for _, r := range s.Runs {
 		for i := range r.Len() {
-			if c := r.Codon(i); c.UnpricedTokens > 0 && (run == "" || run == r.RunID) {
-				u.Attempts, u.Tokens = u.Attempts+1, u.Tokens+c.UnpricedTokens
+			if c := r.Codon(i); run == "" || run == r.RunID {
+				tokens := c.UnpricedTokens
+				for _, s := range c.Sentinels.All() {
+					if s.Unpriced {
+						tokens += s.Tokens.Sum()
+					}
+				}
+				if tokens > 0 {
+					u.Attempts, u.Tokens = u.Attempts+1, u.Tokens+tokens
+				}
 			}
 		}
 	}
 	return u
+}
+
+// callsOf counts the requests of sentinels for each key of a query, and all of them.
+func callsOf(s *state.State, q Query) (of map[string]int64, all int64) {
+	of = map[string]int64{}
+	for _, r := range s.Runs {
+		for i := range r.Len() {
+			c := r.Codon(i)
+			if c.Sentinels == nil || q.Run != "" && q.Run != r.RunID {
+				continue
+			}
+			for _, w := range c.Sentinels.All() {
+				n := int64(w.LLMCallCount)
+				of[q.keyOf(r.RunID, c, w)] += n
+				all += n
+			}
+		}
+	}
+	return of, all
+}
+
+// keyOf is the key under which what a sentinel has cost is.
+func (q Query) keyOf(run state.RunID, c *state.Codon, w state.Sentinel) string {
+	switch byWay[q.By] {
+	case costindex.ByRun:
+		return string(run)
+	case costindex.ByCodon:
+		return string(c.CodonID)
+	case costindex.ByModel:
+		return w.Model
+	case costindex.ByHarness:
+		return sentinels
+	case costindex.ByQuarter:
+		at := c.StartTime
+		if c.EndTime != nil {
+			at = *c.EndTime
+		}
+		return at.In(q.Zone).Format(time.DateOnly)
+	}
+	if c.LoopContext != nil {
+		return string(c.LoopContext.LoopID)
+	}
+	return ""
 }
 
 // Query is what is to be summed up.
@@ -87,9 +141,13 @@ func SumUp(v *recovery.View, q Query, ask func(string, costindex.By) (Answer, er
 	place := places(v.State, by)
 	order := func(a, b string) int { return cmp.Or(place(a)-place(b), cmp.Compare(a, b)) }
 	slices.SortStableFunc(r.Totals, func(a, b costindex.Total) int { return order(a.Key, b.Key) })
+	var calls map[string]int64
+	calls, out.Total.Calls = callsOf(v.State, q)
 	for _, t := range r.Totals {
 		if q.Before == "" || order(t.Key, q.Before) < 0 {
-			out.Sums = append(out.Sums, sumOf(t))
+			sum := sumOf(t)
+			sum.Calls = calls[t.Key]
+			out.Sums = append(out.Sums, sum)
 		}
 	}
 	if q.Limit > 0 && len(out.Sums) > q.Limit {
@@ -189,10 +247,27 @@ func (s *Sums) TokensOf(sum Sum) (counts []int64) {
 	return counts
 }
 
-func sumOf(t costindex.Total) Sum { return Sum{t.Key, t.Entries, t.Bill, t.Tokens} }
+// Requests is how often a sum was asked for, in words: attempts, and by model and harness the
+// calls of sentinels, which are no attempts.
+func (s *Sums) Requests(sum Sum) string {
+	calls := term.Count(int(sum.Calls), "call")
+	switch by := byWay[s.By]; {
+	case by != costindex.ByModel && by != costindex.ByHarness || sum.Attempts > 0 && sum.Calls == 0:
+		return strconv.FormatInt(sum.Attempts, 10)
+	case sum.Attempts > 0:
+		return strconv.FormatInt(sum.Attempts, 10) + ", " + calls
+	case sum.Calls == 0 && sum.Key == "": // of sentinels that are not named
+		return "-"
+	}
+	return calls
+}
+
+func sumOf(t costindex.Total) Sum {
+	return Sum{Key: t.Key, Attempts: t.Entries, Bill: t.Bill, Tokens: t.Tokens}
+}
 
 // csvHeader names the columns of WriteCSV, after the first, which has the name of the way.
-var csvHeader = []string{"attempts", "costUSD", "replayedCostUSD", "inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens"}
+var csvHeader = []string{"attempts", "costUSD", "replayedCostUSD", "inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens", "calls"}
 
 // WriteCSV writes the sums that are listed, without the total, as RFC 4180 has it: with a
 // header, and lines that end with CR and LF. Amounts are exact, in dollars.
@@ -203,7 +278,7 @@ func (s *Sums) WriteCSV(out io.Writer) error {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, sum := range s.Sums {
 		t := sum.Tokens
-		_ = w.Write([]string{sum.Key, number(sum.Attempts), sum.Cost.String(), sum.Replayed.String(), number(t.Input), number(t.Output), number(t.CacheCreation), number(t.CacheRead)})
+		_ = w.Write([]string{sum.Key, number(sum.Attempts), sum.Cost.String(), sum.Replayed.String(), number(t.Input), number(t.Output), number(t.CacheCreation), number(t.CacheRead), number(sum.Calls)})
 	}
 	w.Flush()
 	return w.Error()

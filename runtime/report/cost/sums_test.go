@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"hank/plan"
 	"hank/state"
 	"hank/state/costindex"
 )
@@ -49,19 +50,63 @@ func TestDaysAreThoseOfTheZone(t *testing.T) {
 	}
 }
 
+// Sentinels make no attempts: by model and by harness their calls are told, also where none was
+// answered.
+func TestCallsAreNoAttempts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		by   string
+		sum  Sum
+		want string
+	}{
+		{"model", Sum{Key: "m", Attempts: 2}, "2"},
+		{"model", Sum{Key: "m", Attempts: 2, Calls: 1}, "2, 1 call"},
+		{"model", Sum{Key: "m", Calls: 3}, "3 calls"},
+		{"model", Sum{Key: "m"}, "0 calls"},
+		{"model", Sum{}, "-"},
+		{"harness", Sum{Key: "sentinels", Calls: 3}, "3 calls"},
+		{"codon", Sum{Key: "a", Attempts: 2, Calls: 3}, "2"},
+	} {
+		s := Sums{By: c.by}
+		if got := s.Requests(c.sum); got != c.want {
+			t.Errorf("%s %+v: %q, want %q", c.by, c.sum, got, c.want)
+		}
+	}
+}
+
+// The calls of sentinels are counted under the keys of their costs.
+func TestCallsHaveTheKeysOfCosts(t *testing.T) {
+	t.Parallel()
+	end := state.At(time.Date(2026, 1, 2, 23, 50, 0, 0, time.UTC))
+	c := &state.Codon{CodonID: "a", StartTime: state.At(end.Add(-time.Hour)), EndTime: &end, Model: "big", Harness: "claude", LoopContext: &plan.LoopContext{LoopID: "l"},
+		Sentinels: &state.Sentinels{Executed: []state.Sentinel{{ID: "s", Model: "small", LLMCallCount: 3, Tokens: state.Tokens{Input: 1}}}}}
+	zone := time.FixedZone("", 3600)
+	for way, by := range byWay {
+		q := Query{By: way, Zone: zone}
+		entries := costsOf(1, "r", c)
+		totals := addCosts(nil, by, entries[1:])
+		if by == costindex.ByQuarter {
+			totals = daysOf(totals, zone)
+		}
+		if got := q.keyOf("r", c, c.Sentinels.Executed[0]); len(totals) != 1 || got != totals[0].Key {
+			t.Errorf("by %s: the calls are under %q, the costs are %+v", way, got, totals)
+		}
+	}
+}
+
 // What --csv prints is read back by a reader of CSV, with every billionth of a dollar.
 func TestCSVIsExact(t *testing.T) {
 	t.Parallel()
 	s := Sums{By: "model", Sums: []Sum{
-		{Key: `a, "b"`, Attempts: 2, Bill: state.Bill{Cost: 1_000_000_001, Replayed: 1}, Tokens: state.Tokens{Input: 1, Output: 2, CacheCreation: 3, CacheRead: 4}},
+		{Key: `a, "b"`, Attempts: 2, Bill: state.Bill{Cost: 1_000_000_001, Replayed: 1}, Tokens: state.Tokens{Input: 1, Output: 2, CacheCreation: 3, CacheRead: 4}, Calls: 5},
 		{Key: ""},
 	}}
 	var out bytes.Buffer
 	if err := s.WriteCSV(&out); err != nil {
 		t.Fatal(err)
 	}
-	const want = "model,attempts,costUSD,replayedCostUSD,inputTokens,outputTokens,cacheCreationTokens,cacheReadTokens\r\n" +
-		"\"a, \"\"b\"\"\",2,1.000000001,0.000000001,1,2,3,4\r\n,0,0,0,0,0,0,0\r\n"
+	const want = "model,attempts,costUSD,replayedCostUSD,inputTokens,outputTokens,cacheCreationTokens,cacheReadTokens,calls\r\n" +
+		"\"a, \"\"b\"\"\",2,1.000000001,0.000000001,1,2,3,4,5\r\n,0,0,0,0,0,0,0,0\r\n"
 	if out.String() != want {
 		t.Errorf("got\n%s", out.String())
 	}
