@@ -69,16 +69,15 @@ type Meta struct {
 // Overrides are default settings. They win over
 // hankweave.json and lose to the environment and the command line.
 type Overrides struct {
-	Model             string            `json:"model,omitzero"`
-	DataHashTimeLimit int               `json:"dataHashTimeLimit,omitzero"` // milliseconds
-	Sentinel          *SentinelSettings `json:"sentinel,omitzero"`
-	ShimIdleTimeout   int               `json:"shimIdleTimeout,omitzero"` // seconds
-	OnUsageLimit      steps.OnLimit     `json:"onUsageLimit,omitzero"`
-	MaxUsageLimitWait float64           `json:"maxUsageLimitWait,omitzero"` // seconds
-	Budget            *Budget           `json:"budget,omitzero"`
-	Sandbox           config.Sandbox    `json:"sandbox,omitzero"`
-	RequirePrice      *bool             `json:"requirePrice,omitzero"`
-	Unknown           jsontext.Value    `json:",embed"`
+	Model             string         `json:"model,omitzero"`
+	DataHashTimeLimit int            `json:"dataHashTimeLimit,omitzero"` // milliseconds
+	ShimIdleTimeout   int            `json:"shimIdleTimeout,omitzero"`   // seconds
+	OnUsageLimit      steps.OnLimit  `json:"onUsageLimit,omitzero"`
+	MaxUsageLimitWait float64        `json:"maxUsageLimitWait,omitzero"` // seconds
+	Budget            *Budget        `json:"budget,omitzero"`
+	Sandbox           config.Sandbox `json:"sandbox,omitzero"`
+	RequirePrice      *bool          `json:"requirePrice,omitzero"`
+	Unknown           jsontext.Value `json:",embed"`
 }
 
 // Settings are the overrides as a layer of settings; nil: there are none.
@@ -97,14 +96,6 @@ func (o *Overrides) Settings() *config.Settings {
 		over.Budget = &config.Ceiling{MaxDollars: b.MaxDollars, MaxTimeSeconds: b.MaxTimeSeconds}
 	}
 	return over
-}
-
-// SentinelSettings are settings for all sentinels of a run.
-type SentinelSettings struct {
-	EnablePersistence        *bool          `json:"enablePersistence,omitzero"`
-	HealthCheckGracePeriodMs int            `json:"healthCheckGracePeriodMs,omitzero"`
-	WaitForAllHealthChecks   *bool          `json:"waitForAllHealthChecks,omitzero"`
-	Unknown                  jsontext.Value `json:",embed"`
 }
 
 // Requirements name required tools and environment variables.

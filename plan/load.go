@@ -50,6 +50,7 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	if !l.frozen { // what is stored has been said
 		h.priceRules(p.Settings, layers.Limited, &l.out)
 		h.idleChecks(p.Settings, &l.out)
+		config.CheckSentinels(h.doc, "/overrides/sentinel", &l.out)
 	}
 	l.references()
 	if !l.out.AnyIDs {

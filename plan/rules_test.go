@@ -79,6 +79,7 @@ var brokenHanks = []broken{
 	{name: "a key in env", hank: hankOf(shellCodon("a", `"env": {"MY_KEY": "`+aKey+`"}`)), want: "literal-secret", at: `"sk-`},
 	{name: "a copied .env", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "files", "to": "files"}}]`)), files: map[string]string{"files/.env": "A=1", "files/.env.example": "A="}, want: "private-file", at: `{"hank`},
 	{name: "a setting without effect", hank: `{"overrides": {"dataHashTimeLimit": 5}, "hank": [` + shellCodon("a") + `]}`, want: "no-effect", at: `"dataHashTimeLimit"`},
+	{name: "a setting of sentinels that hank does not have", hank: `{"overrides": {"sentinel": {"waitForAllHealthChecks": true, "enablePersistence": false}}, "hank": [` + shellCodon("a") + `]}`, want: "sentinel-setting", at: `true, "ena`, hint: "failCodonIfNotLoaded"},
 	{name: "an environment name", hank: hankOf(shellCodon("a", `"env": {"A=B": "x"}`)), want: "bad-value", at: `"x"}}]}`},
 	{name: "a blank command", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": " "}}]`)), want: "bad-value", at: `" "}}]}`},
 	{name: "a tool with a path", hank: `{"requirements": {"tools": ["/bin/sh"]}, "hank": [` + shellCodon("a") + `]}`, want: "bad-value", at: `"/bin/sh"`},

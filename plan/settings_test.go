@@ -18,7 +18,8 @@ func TestSettingsErrorsAreReported(t *testing.T) {
 	}{
 		{`{}`, nil},
 		{`{"model": "sonnet", "outputDirectory": "out", "shimIdleTimeout": 60, "ignoreRigFailures": true, "budget": {"maxDollars": 3}, "anthropicBaseUrl": "http://localhost:1"}`, nil},
-		{`{"port": 7777, "autostart": true, "telemetry": {"a": {"b": 1}}, "sentinel": {"enablePersistence": false}}`, []string{"no-effect", "no-effect", "no-effect", "no-effect"}},
+		{`{"port": 7777, "autostart": true, "telemetry": {"a": {"b": 1}}, "sentinel": {"enablePersistence": false, "waitForAllHealthChecks": false}}`, []string{"no-effect", "no-effect", "no-effect"}},
+		{`{"sentinel": {"enablePersistence": true, "healthCheckGracePeriodMs": 500, "waitForAllHealthChecks": true}}`, slices.Repeat([]string{"sentinel-setting"}, 3)},
 		{`{"withoutProxy": true, "showCosts": true, "executionBaseDir": "x", "logParsingInterval": 1000, "dataHashTimeLimit": 5000, "dietOnFinalize": true, "journalDietThresholdBytes": 1000000}`, slices.Repeat([]string{"no-effect"}, 7)},
 		{`{"telemetry": false}`, []string{"no-effect"}},
 		{`{"telemetry": "off"}`, []string{"no-effect", "wrong-type"}},

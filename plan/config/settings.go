@@ -79,6 +79,7 @@ func settingsOf(doc *jsonshape.Document, out *diagnostic.Reporter) Settings {
 	if err := json.Unmarshal(doc.Sound(), &s); err != nil {
 		out.At(doc, 0, "", "syntax", err.Error(), "")
 	}
+	CheckSentinels(doc, "/sentinel", out)
 	if prices := doc.Root.Step("prices"); prices != nil && prices.Kind == '{' {
 		for _, name := range prices.Names {
 			pointer := "/prices/" + jsonshape.Escape(name.Text)

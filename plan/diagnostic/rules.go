@@ -136,6 +136,7 @@ var rules = map[string]Rule{
 	"sentinel-schema":      {Severity: Error, Says: "the schema of a sentinel's answer is no JSON Schema"},
 	"sentinel-power":       {Severity: Error, Says: "a sentinel may stop or skip, and its answers cannot ask for it"},
 	"sentinel-parameter":   {Severity: Warning, Says: "a parameter of a sentinel's model is none that hank passes on"},
+	"sentinel-setting":     {Severity: Warning, Says: "a setting of all sentinels asks for what hank does not do"},
 	"sentinel-duplicate":   {Severity: Error, Says: "two sentinels of a codon have the same id"},
 	"sentinel-prompt":      {Severity: Error, Says: "a sentinel lacks a prompt that it needs"},
 	"sentinel-output":      {Severity: Error, Says: "the output settings of a sentinel contradict each other"},

@@ -10,9 +10,9 @@ import (
 
 // SentinelSettings is the table of the settings of all sentinels.
 var SentinelSettings = shape.Object("sentinelSettings", "the settings of sentinels",
-	shape.Optional("enablePersistence", shape.Boolean(), "default true"),
-	shape.Optional("healthCheckGracePeriodMs", shape.Whole(1, 0), "default 2000"),
-	shape.Optional("waitForAllHealthChecks", shape.Boolean(), "default false"),
+	shape.Optional("enablePersistence", shape.Boolean(), "conversations are kept on disk; hank keeps none, and warns of true"),
+	shape.Optional("healthCheckGracePeriodMs", shape.Whole(1, 0), "of the checks of providers; hank makes none, and warns"),
+	shape.Optional("waitForAllHealthChecks", shape.Boolean(), "providers are waited for; hank waits for none, and warns of true"),
 )
 
 var reportShape = shape.Object("report", "reportToWebsocket",

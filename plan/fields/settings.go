@@ -10,6 +10,8 @@ const maxUsageLimitWaitSays = "hank's addition: longest wait in seconds; after i
 
 const requirePriceSays = "hank's addition: a limit in dollars on a model without a known price is an error (default: a warning)"
 
+const sentinelSettingsSays = "settings of all sentinels in the compatible system: hank keeps no conversation and checks no provider beforehand, and warns where a setting asks for it"
+
 // Settings is the table of hankweave.json.
 var Settings = shape.Object("settings", "hankweave.json",
 	shape.Optional("$schema", shape.Text(), "the JSON Schema, for editors: the path of a file that hank schema writes, or a URL; hank does not read it"),
@@ -37,7 +39,7 @@ var Settings = shape.Object("settings", "hankweave.json",
 	shape.Optional("prices", shape.MapOf(costShape), "hank's addition: provider/model → its price; holds before every list"),
 	shape.Optional("checkOutputs", shape.Boolean(), "run beforeCopy as a check where there is no output directory (default false: it is not run)"),
 	shape.Optional("ignoreRigFailures", shape.Boolean(), "continue when a rig operation fails"),
-	shape.Inert("sentinel", SentinelSettings, "settings of all sentinels"),
+	shape.Optional("sentinel", SentinelSettings, sentinelSettingsSays),
 	shape.Inert("telemetry", shape.EitherOr('{', shape.MapOf(shape.Anything()), shape.Boolean()), "true, false or an object; hank sends no telemetry"),
 	shape.Optional("budget", shape.Object("ceiling", "budget",
 		shape.Optional("maxDollars", shape.Positive(0), "limit of a run in US dollars"),
