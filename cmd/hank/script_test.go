@@ -20,7 +20,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hank/internal/modelserver"
 	"hank/internal/race"
 	"hank/internal/sandbox"
 	"hank/plan/kind"
@@ -39,8 +38,7 @@ var raced = []string{"gates", "log", "notify", "operations", "run", "steering", 
 // TestScripts runs the scripts that are the specification of the command line.
 // Besides what testscript knows they may say:
 //
-//	model say TEXT        a stand-in for the provider of anthropic models, which answers that
-//	model hang, none      one that never answers, and none
+//	model …               set the provider of anthropic models: see standIn
 //	code N COMMAND…       run it and want this exit code
 //	capture VAR REGEXP    set VAR to the first group of a match in the last output
 //	remember NAME PATH…   keep a digest of all names, modes and bytes below
@@ -112,30 +110,6 @@ func TestScripts(t *testing.T) {
 			"code": code, "capture": capture, "remember": remember, "same": same, "await": await, "count": counted, "plain": plain, "hankweave": layHankweave, "model": standIn,
 		},
 	})
-}
-
-// standIn sets the provider of anthropic models: one that says a text, one that never
-// answers, or none.
-func standIn(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 || (args[0] == "say") != (len(args) == 2) {
-		ts.Fatalf("usage: model say TEXT | model hang | model none")
-	}
-	if args[0] == "none" {
-		ts.Setenv("ANTHROPIC_BASE_URL", "")
-		ts.Setenv("ANTHROPIC_API_KEY", "")
-		return
-	}
-	closing := make(chan struct{})
-	s := modelserver.Start(func(modelserver.Request) modelserver.Turn {
-		if args[0] == "hang" {
-			<-closing
-			return modelserver.Turn{}
-		}
-		return modelserver.Turn{Text: args[1]}
-	})
-	ts.Defer(func() { close(closing); s.Close() })
-	ts.Setenv("ANTHROPIC_BASE_URL", s.URL())
-	ts.Setenv("ANTHROPIC_API_KEY", "a-key-of-the-stand-in-7")
 }
 
 func code(ts *testscript.TestScript, neg bool, args []string) {
