@@ -96,7 +96,7 @@ func (o order) agreeOnMoney(t *testing.T) {
 			}
 			log, err := os.Open(v.Layout.Resolve(c.ClaudeLogPath))
 			testkit.Must(t, err)
-			used, err := metering.OfTranscript(log, agents.Harnesses[c.Harness], f.state.ExecutionPlan()[max(0, f.state.PlanIndex(c.CodonID))].Codon.Model)
+			used, err := metering.OfKilled(log, agents.Harnesses[c.Harness], f.state.ExecutionPlan()[max(0, f.state.PlanIndex(c.CodonID))].Codon.Model, "", nil)
 			testkit.Must(t, err)
 			testkit.Must(t, log.Close())
 			if used.Cost != c.Cost() || used.Tokens.Sum() != c.TokenCount().Sum() {

@@ -341,7 +341,7 @@ func (s *State) updateCosts(t CostsUpdated) error {
 		return illegal(t, "codon %s is not in progress in run %s", t.CodonID, t.RunID)
 	}
 	record := *run.live
-	record.CurrentCost, record.CurrentTokens = &t.Cost, &t.Tokens
+	record.CurrentCost, record.CurrentTokens, record.UnpricedTokens = &t.Cost, &t.Tokens, t.UnpricedTokens
 	record.AssistantMessageCount, record.ExtensionCount = &t.Messages, &t.Extensions
 	s.spend(t.RunID, run.live, &record)
 	s.replaceRun(t.RunID, func(r *Run) { r.live = &record })

@@ -111,6 +111,8 @@ type (
 		Tokens     Tokens  `json:"currentTokens"`
 		Messages   int     `json:"assistantMessageCount"`
 		Extensions int     `json:"extensionCount,omitzero"`
+		// UnpricedTokens are those of Tokens for which no price is known; an older hank omits them.
+		UnpricedTokens int64 `json:"unpricedTokens,omitzero"`
 	}
 
 	// CheckpointCreated records a commit that belongs to no codon's record.

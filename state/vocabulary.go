@@ -262,7 +262,7 @@ type Codon struct {
 	Attempt        int      `json:"attempt,omitzero"` // 1 for the first record of this codon in this run
 	Harness        string   `json:"harness,omitempty"`
 	Model          string   `json:"model,omitempty"`
-	FallbackOf     string   `json:"fallbackOf,omitempty"`     // the codon's own model, where Model is another one because its provider did not let it work
+	FallbackOf     string   `json:"fallbackOf,omitempty"`     // the codon's own model, where Model is another one because its provider did not let it work, or it cannot be used here
 	BaseCheckpoint SHA      `json:"baseCheckpoint,omitempty"` // the commit that the codon started from
 	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop, pause or refusal
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed

@@ -2,14 +2,18 @@ package agents
 
 import (
 	"os"
+	"path/filepath"
 
+	"hank/plan"
+	"hank/plan/model"
 	"hank/recovery/layout"
 	"hank/runtime/metering"
 	"hank/state"
 )
 
 // Unrecorded is what the transcript of the codon that is live in a run has more than its
-// record; nil: nothing. The agent has printed it, and was killed with hank before it was recorded.
+// record, or the agent's own account of its requests; nil: nothing. The agent has printed or
+// written it, and was killed with hank before it was recorded.
 // The price is that of the plan, by which the attempt was made.
 func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUpdated {
 	live := s.Run(run).Live()
@@ -26,7 +30,9 @@ func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUp
 		return nil
 	}
 	defer f.Close()
-	used, _ := metering.OfTranscript(f, h, s.ExecutionPlan()[at].Codon.Model) // what cannot be read tells nothing
+	c := s.ExecutionPlan()[at].Codon
+	m := modelOf(c, live.Model)
+	used, _ := metering.OfKilled(f, h, m, filepath.Join(l.Homes(), live.Harness), c.Env) // what cannot be read tells nothing
 	if used.Cost <= live.Cost() && used.Tokens.Sum() <= live.TokenCount().Sum() {
 		return nil
 	}
@@ -34,6 +40,7 @@ func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUp
 	if used.Tokens.Sum() > t.Tokens.Sum() {
 		t.Tokens = used.Tokens
 	}
+	t.UnpricedTokens = max(live.UnpricedTokens, metering.Unpriced(m, used))
 	if n := live.AssistantMessageCount; n != nil {
 		t.Messages = *n
 	}
@@ -41,4 +48,14 @@ func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUp
 		t.Extensions = *n
 	}
 	return &t
+}
+
+// modelOf is the model of a codon, or of its fallbacks, that has a name of a record.
+func modelOf(c *plan.Codon, name string) model.Ref {
+	for _, f := range c.Fallback {
+		if f.Model.String() == name && c.Model.String() != name {
+			return f.Model
+		}
+	}
+	return c.Model
 }

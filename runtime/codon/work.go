@@ -212,7 +212,8 @@ func (a *attempt) recordUsage(now time.Time, final bool) error {
 	}
 	a.costs.done(now)
 	total := a.total()
-	return a.host.RecordLater(state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension})
+	unpriced, _ := a.unpriced()
+	return a.host.RecordLater(state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension, UnpricedTokens: unpriced})
 }
 
 // tick records what the agent and the sentinels have used. It reports whether a sentinel,

@@ -89,6 +89,24 @@ type Metered interface {
 	SessionTokens(Request) (state.Tokens, error)
 }
 
+// Accounting is a Harness whose agent keeps an account of its requests in files of its own.
+type Accounting interface {
+	// Account returns what the last turn of a session has used by these files, in total after
+	// each of its requests to the model. The request is the one that the turn was started
+	// with, and SessionTokens of it says where the turn begins. Of a turn that has an end the
+	// Reader knows it all; this is for one that was killed together with its reader.
+	Account(req Request, session string) []Usage
+}
+
+// Broker is a Harness whose agent works with the models of many providers, each with
+// credentials of its own.
+type Broker interface {
+	// CheckProvider says in one sentence with the remedy that the agent has no credentials
+	// for a provider, as hank's lists call it, in an environment with the codon's own
+	// variables; empty: it has some, or hank does not know where they may be.
+	CheckProvider(provider string, env []string) string
+}
+
 // Check is what a preflight found out about an agent.
 type Check struct {
 	Found    bool   // the program is there

@@ -3,7 +3,8 @@
 //
 //   - A use is charged when it is priced: by the agent's own figure, or by the price of the
 //     model.
-//   - OfTranscript charges what a transcript tells of, as it was charged when it was written.
+//   - OfKilled charges what a transcript tells of, as it was charged when it was written, and what
+//     the agent's own files tell of.
 //
 // The package records nothing, and knows no records.
 package metering
@@ -44,36 +45,77 @@ func Sum(before, turn harness.Usage) harness.Usage {
 	return turn
 }
 
-// OfTranscript is what a transcript tells of: all turns together. What an agent keeps in files
-// of its own is not asked for. A last line that is torn tells nothing.
-func OfTranscript(in io.Reader, h harness.Harness, m model.Ref) (harness.Usage, error) {
+// OfKilled is what an attempt that was killed with hank has used, by its transcript: all turns
+// together. A last line that is torn tells nothing. Of a turn that had no end the agent may have
+// an account in files of its own; home and env are those that the agent had, and an empty home
+// is one without such files. What tells of more tokens counts.
+func OfKilled(in io.Reader, h harness.Harness, m model.Ref, home string, env map[string]string) (harness.Usage, error) {
+	used, open, err := follow(in, h, m)
+	a, is := h.(harness.Accounting)
+	if !is || open == nil {
+		return used, err
+	}
+	req := open.request
+	req.Home, req.Env = home, env
+	var turn harness.Usage
+	for _, u := range a.Account(req, open.session) {
+		turn = Charged(m, turn, u)
+	}
+	if all := Sum(open.before, turn); all.Tokens.Sum() > used.Tokens.Sum() {
+		all.Cost = max(all.Cost, used.Cost)
+		return all, err
+	}
+	return used, err
+}
+
+// unended is a turn that has no end in its transcript.
+type unended struct {
+	before  harness.Usage // of the turns before it
+	request harness.Request
+	session string // in which the agent worked
+}
+
+// follow reads a transcript. last is its last turn, if that has no end.
+func follow(in io.Reader, h harness.Harness, m model.Ref) (used harness.Usage, last *unended, err error) {
 	var before, turn harness.Usage
 	var reader harness.Reader
-	charge := func(list []harness.Observation) {
+	heed := func(list []harness.Observation) {
 		for _, o := range list {
-			if u, is := o.(harness.Usage); is {
-				turn = Charged(m, turn, u)
+			switch o := o.(type) {
+			case harness.Usage:
+				turn = Charged(m, turn, o)
+			case harness.SessionStarted:
+				last.session = o.ID
 			}
 		}
 	}
 	for e, err := range transcript.Read(bufio.NewReader(in)) {
 		if err != nil {
-			return Sum(before, turn), err
+			return Sum(before, turn), last, err
 		}
 		switch {
 		case e.Stream == transcript.StreamStart:
 			before, turn = Sum(before, turn), harness.Usage{}
 			s := e.Start
-			reader = h.Reader(harness.Request{Model: s.Model, Session: s.Session, SessionCost: s.SessionCost, SessionTokens: s.SessionTokens.Tokens(), Attempt: s.Attempt, Environ: []string{}})
+			last = &unended{before, harness.Request{Model: s.Model, Session: s.Session, SessionCost: s.SessionCost, SessionTokens: s.SessionTokens.Tokens(), Attempt: s.Attempt, Environ: []string{}}, s.Session}
+			reader = h.Reader(last.request)
 		case reader == nil:
 		case e.Stream == transcript.Stdout:
-			charge(reader.Line(e.Line))
+			heed(reader.Line(e.Line))
 		case e.Stream == transcript.Stderr:
-			charge(reader.Stderr(e.Line))
+			heed(reader.Stderr(e.Line))
 		case e.Stream == transcript.StreamExit:
 			turn = Charged(m, turn, reader.End(e.Exit.Code, e.Exit.Signal).Usage)
-			reader = nil
+			reader, last = nil, nil
 		}
 	}
-	return Sum(before, turn), nil
+	return Sum(before, turn), last, nil
+}
+
+// Unpriced is how many tokens of a use have no price: what they cost is in no figure.
+func Unpriced(m model.Ref, u harness.Usage) int64 {
+	if _, known := m.Price(model.Tokens{}); known || u.Priced {
+		return 0
+	}
+	return u.Tokens.Sum()
 }

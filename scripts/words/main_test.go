@@ -99,7 +99,7 @@ func TestOnlyThePlacesThatAreAskedForAreListed(t *testing.T) {
 func TestALineagePathHasNoOtherName(t *testing.T) {
 	t.Parallel()
 	other := regexp.MustCompile(`(?i)thread|timeline`)
-	means := []string{"OSThread", "a thread", "every thread", "first thread", "leader thread", "Timelines", `"timelines"`, "--only timelines", "timelines    checkpoints"}
+	means := []string{"OSThread", "a thread", "every thread", "first thread", "leader thread", "thread.started", "Timelines", `"timelines"`, "--only timelines", "timelines    checkpoints"}
 	about := []string{"internal/proc", "runtime/keeper", "runtime/harness/codex"} // threads of the operating system, and what Codex calls a session
 	root := os.DirFS("../..")
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {

@@ -97,6 +97,33 @@ func (Harness) SessionTokens(req harness.Request) (state.Tokens, error) {
 	return total, nil
 }
 
+// Account implements harness.Accounting. A turn of a thread that is continued begins after the
+// entry with the count that the thread had before. Where there is none, the last entry alone
+// tells what the thread has more.
+func (Harness) Account(req harness.Request, thread string) (all []harness.Usage) {
+	r := &rollout{home: directory(req)}
+	if r.home == "" {
+		return nil
+	}
+	r.of(thread)
+	entries, m := r.read(), meter{model: req.Model, thread: req.SessionTokens, rollout: r}
+	if req.SessionTokens.Sum() > 0 {
+		from := max(0, len(entries)-1)
+		for i, e := range entries {
+			if d := e.total.Minus(req.SessionTokens); !e.compacted && !less(d) && d.Sum() == 0 {
+				from = i + 1
+			}
+		}
+		entries = entries[from:]
+	}
+	for _, e := range entries {
+		if !e.compacted && m.request(e) {
+			all = append(all, m.usage())
+		}
+	}
+	return all
+}
+
 // longestEntry bounds a line that is kept in memory. A longer one is passed over: those
 // that count are short.
 const longestEntry = 1 << 20

@@ -29,6 +29,46 @@ func newMeter(req harness.Request) meter {
 	return m
 }
 
+// SessionTokens implements harness.Metered. The reader does without; Account cannot.
+func (Harness) SessionTokens(req harness.Request) (state.Tokens, error) {
+	all := ofFile(req, req.Session)
+	if len(all) == 0 {
+		return state.Tokens{}, nil
+	}
+	return all[len(all)-1].Tokens, nil
+}
+
+// Account implements harness.Accounting. Where helpers have worked before, the file does not
+// say which requests came first, and the turn is told of as one.
+func (Harness) Account(req harness.Request, id string) (all []harness.Usage) {
+	sums, before := ofFile(req, id), req.SessionTokens
+	for i, u := range sums {
+		if d := u.Tokens.Minus(before); d.Input == 0 && d.Output == 0 && d.CacheRead == 0 && d.CacheCreation == 0 {
+			sums = sums[i+1:]
+			break
+		} else if i == len(sums)-1 && before.Sum() > 0 {
+			sums = sums[i:]
+		}
+	}
+	for _, u := range sums {
+		if u.Tokens = u.Tokens.Minus(before); u.Tokens.Sum() > 0 {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// ofFile is what a session has used by the agent's file, in total after each request.
+func ofFile(req harness.Request, id string) []harness.Usage {
+	s := &session{dir: directory(req), offsets: map[string]int64{}}
+	if s.dir == "" {
+		return nil
+	}
+	s.of(id)
+	m := meter{model: req.Model, session: s, counted: map[string]bool{}, heard: map[string]bool{}}
+	return m.read()
+}
+
 // read takes up what was written since the last time. It reports how often the sum has
 // grown, and what it was each time.
 func (m *meter) read() (sums []harness.Usage) {
