@@ -164,3 +164,21 @@ func TestTheCapIsWhatThePacksTakeOnTheDisk(t *testing.T) {
 	}
 	ok(t, x.Close())
 }
+
+// What agents keep beside the checkpoints counts in the cap.
+func TestWhatAgentsKeepCountsInTheCap(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	history(t, root, 14, CreateOptions{}).close()
+	x := reopen(t, root)
+	most := x.Store.PackBytes() + x.Layout.AgentBytes() + 1000
+	x.Opts.CheckpointCap = &most
+	ok(t, x.CheckRoom())
+	ok(t, os.MkdirAll(x.Layout.Homes(), 0o700))
+	ok(t, os.WriteFile(filepath.Join(x.Layout.Homes(), "session"), make([]byte, 1000), 0o600))
+	var full *finding.DecisionError
+	if err := x.CheckRoom(); !errors.As(err, &full) || !full.NoRoom || !strings.Contains(err.Error(), "homes and temporary files of agents") {
+		t.Errorf("%v", err)
+	}
+	ok(t, x.Close())
+}

@@ -108,17 +108,17 @@ func (v *View) WarnOfPrivate() {
 	}
 }
 
-// Weigh looks how much the checkpoints take. Where that is most of their cap, it
+// Weigh looks how much checkpoints and agents take. Where that is most of their cap, it
 // is a finding, too.
-func (v *View) Weigh() execution.Weight {
-	w := execution.Weight{Cap: execution.Cap(v.Meta)}
+func (v *View) Weigh() layout.Weight {
+	w := layout.Weight{Agents: v.Layout.AgentBytes(), Cap: execution.Cap(v.Meta)}
 	store, err := v.Store()
 	if err != nil {
 		return w // whoever needs checkpoints says so
 	}
 	defer store.Close()
 	if w.Bytes = store.PackBytes(); w.Heavy() {
-		v.Report.Add(finding.Warning, "the checkpoints take %s of their limit of %s, at which the run pauses; `hank run --checkpoint-cap SIZE` sets another limit, `hank gc` lists what can be deleted", term.Bytes(w.Bytes), term.Bytes(w.Cap))
+		v.Report.Add(finding.Warning, "%s; together at the limit of %s the run pauses; `hank run --checkpoint-cap SIZE` sets another limit, `hank gc` lists what can be deleted", w.Text(), term.Bytes(w.Cap))
 	}
 	return w
 }

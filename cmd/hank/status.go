@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/internal/term"
+	"hank/recovery/layout"
 	"hank/runtime/report"
 	"hank/runtime/report/output"
 	"hank/runtime/verdict"
@@ -61,7 +62,13 @@ func printStatus(s *report.Status, c *cli.Context) {
 		}
 		say("  %-11s %s\n", l.Label, text)
 	}
+	if w := (layout.Weight{Bytes: s.StoreBytes, Agents: s.AgentBytes}); w.Bytes+w.Agents >= notableBytes {
+		say("  %-11s %s\n", "disk", w.Text())
+	}
 }
+
+// notableBytes is from when on status says what an execution takes on the disk.
+const notableBytes = 100e6
 
 // statusWord is the verdict, coloured.
 func statusWord(s *report.Status) term.Painted {

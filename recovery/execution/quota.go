@@ -12,7 +12,7 @@ import (
 	"hank/recovery/layout"
 )
 
-// DefaultCap is how many bytes the checkpoints of an execution may come to
+// DefaultCap is how many bytes an execution may come to, see layout.Weight,
 // where nobody has said otherwise.
 const DefaultCap = 50e9
 
@@ -21,7 +21,7 @@ const DefaultCap = 50e9
 // it is a fiftieth of it.
 const maxReserve = 1e9
 
-// Cap is how many bytes the checkpoints may come to; 0 is any number.
+// Cap is how many bytes checkpoints and what agents keep may come to; 0 is any number.
 func Cap(m layout.Meta) int64 {
 	if m.CheckpointCap == nil {
 		return DefaultCap
@@ -66,9 +66,9 @@ func (x *Execution) CheckRoom() error {
 func (x *Execution) room() (left int64, full *finding.DecisionError) {
 	left = math.MaxInt64
 	if most := x.cap(); most > 0 {
-		have := x.Store.PackBytes()
-		left, full = most-have, &finding.DecisionError{
-			What:   fmt.Sprintf("the checkpoints take %s, and the next one does not fit into their limit of %s", term.Bytes(have), term.Bytes(most)),
+		have := layout.Weight{Bytes: x.Store.PackBytes(), Agents: x.Layout.AgentBytes(), Cap: most}
+		left, full = have.Left(), &finding.DecisionError{
+			What:   fmt.Sprintf("%s, and the next checkpoint does not fit into the limit of %s", have.Text(), term.Bytes(most)),
 			NoRoom: true,
 			Options: []string{
 				raiseCap,
@@ -121,9 +121,3 @@ func ForAnyCommand(err error) error {
 	}
 	return &said
 }
-
-// Weight is how much the checkpoints take of what they may.
-type Weight struct{ Bytes, Cap int64 } // a cap of 0 is none
-
-// Heavy reports whether most of the cap is used up.
-func (w Weight) Heavy() bool { return w.Cap > 0 && w.Bytes >= w.Cap-w.Cap/5 }

@@ -64,7 +64,8 @@ type Status struct {
 	Stopping   string            `json:"stopping,omitempty"`  // the run was asked to stop: after-codon, or now
 	Mute       bool              `json:"unanswered,omitzero"` // the run does not answer
 	StoreBytes int64             `json:"storeBytes"`          // what the checkpoints take
-	StoreCap   int64             `json:"checkpointCap"`       // where the run pauses; 0: nowhere
+	AgentBytes int64             `json:"agentBytes"`          // what transcripts, homes and temporary files of agents take; of more than 5,000 files, the first of them
+	StoreCap   int64             `json:"checkpointCap"`       // where the run pauses, both together; 0: nowhere
 	Position   *state.Position   `json:"position,omitempty"`
 	Findings   []finding.Finding `json:"findings"`
 	Quarantine []string          `json:"quarantine,omitempty"`
@@ -202,8 +203,7 @@ const silenceWarning = 3 * time.Minute
 
 func statusOf(v *recovery.View, in config.Layers) Status {
 	st, weight := v.State, v.Weigh()
-	s := Status{StoreBytes: weight.Bytes, StoreCap: weight.Cap,
-		Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
+	s := Status{StoreBytes: weight.Bytes, AgentBytes: weight.Agents, StoreCap: weight.Cap, Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
 		Done: v.Head.Done, Planned: v.Head.Planned, Extent: v.Extent(), Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position, Seq: st.Seq,
 		Findings: v.Report.Findings, Quarantine: v.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
