@@ -1,7 +1,7 @@
 // Package alert decides when a run warns that a budget will soon be used up.
 //
 //   - A Limit is an amount of money, time or tokens that a codon, a loop, the hank or the
-//     execution may use, with what it had used before an attempt.
+//     execution may use, or the part of one that an allocation gives a codon or loop, with what it had used before an attempt.
 //   - A level is a part of a limit: 50, 80 and 95 percent. A Warning is one level of one limit
 //     that is reached, and is given once. That a limit is reached whole is no warning: the
 //     record of the codon says it.
@@ -43,8 +43,9 @@ type Warning struct {
 	CodonID  plan.CodonID `json:"codonId"` // the codon that has led to it
 	Scope    string       `json:"scope"`   // codon, loop, hank or execution
 	LoopID   plan.CodonID `json:"loopId,omitempty"`
-	Currency string       `json:"currency"` // as in budgetExceeded
-	Level    int          `json:"level"`    // percent
+	Part     plan.CodonID `json:"part,omitempty"` // the codon or loop whose part of the limit it is, by the allocation; empty: the whole limit
+	Currency string       `json:"currency"`       // as in budgetExceeded
+	Level    int          `json:"level"`          // percent
 	Limit    float64      `json:"limit"`
 	Used     float64      `json:"used"`
 	Message  string       `json:"message"`
@@ -105,7 +106,7 @@ func (w *Watch) missed(crashed budget.Use, told map[key]int) (due []Warning) {
 	for i, l := range w.limits {
 		before := l
 		before.Used -= l.Of(crashed)
-		if w.said[i] > level(before.Used, l.Limit) && w.said[i] > told[key{l.Scope, l.Loop, l.Currency}] && l.Used < l.Limit {
+		if w.said[i] > level(before.Used, l.Limit) && w.said[i] > told[key{l.Scope, l.Loop, l.Part, l.Currency}] && l.Used < l.Limit {
 			due = append(due, w.warning(l, w.said[i], l.Used))
 		}
 	}
@@ -125,9 +126,15 @@ func level(used, limit int64) (reached int) {
 }
 
 func (w *Watch) warning(l budget.Watched, at int, used int64) Warning {
-	out := Warning{RunID: w.run, CodonID: w.codon, Scope: l.Scope, LoopID: l.Loop, Currency: l.Currency, Level: at, Limit: l.Float(l.Limit), Used: l.Float(used)}
+	out := Warning{RunID: w.run, CodonID: w.codon, Scope: l.Scope, LoopID: l.Loop, Part: l.Part, Currency: l.Currency, Level: at, Limit: l.Float(l.Limit), Used: l.Float(used)}
 	whose := map[string]string{budget.ScopeCodon: "the budget of " + string(w.codon), budget.ScopeLoop: "the budget of loop " + string(l.Loop),
 		budget.ScopeHank: "the budget of the hank", budget.ScopeExecution: "the limit of this execution"}[l.Scope]
+	if l.Part != "" {
+		if l.Loop != "" {
+			whose = "what loop " + string(l.Loop) + " may spend"
+		}
+		whose = fmt.Sprintf("the part of %s in %s", l.Part, whose)
+	}
 	out.Message = fmt.Sprintf("%d %% of %s is used: %s", at, whose, state.BudgetExceeded{Currency: l.Currency, Limit: out.Limit, Used: out.Used})
 	return out
 }
@@ -136,6 +143,7 @@ func (w *Watch) warning(l budget.Watched, at int, used int64) Warning {
 type key struct {
 	Scope    string
 	Loop     plan.CodonID
+	Part     plan.CodonID
 	Currency string
 }
 
@@ -149,7 +157,7 @@ func told(events string, run state.RunID) (map[key]int, error) {
 		if err := json.Unmarshal(e.Data, &w); err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}
-		if k := (key{w.Scope, w.LoopID, w.Currency}); w.RunID == run {
+		if k := (key{w.Scope, w.LoopID, w.Part, w.Currency}); w.RunID == run {
 			said[k] = max(said[k], w.Level)
 		}
 		return nil

@@ -61,3 +61,25 @@ func TestALimitThatIsReachedIsNoWarning(t *testing.T) {
 		t.Errorf("of no watch: %+v", due)
 	}
 }
+
+// A part of a limit has levels of its own, which name whose part it is.
+func TestAPartOfALimitHasItsOwnLevels(t *testing.T) {
+	t.Parallel()
+	whole := budget.Watched{Scope: budget.ScopeHank, Currency: "cost", Limit: 20 * int64(state.Dollar)}
+	part, inLoop := whole, whole
+	part.Limit, part.Part = 10*int64(state.Dollar), "a"
+	inLoop.Limit, inLoop.Part, inLoop.Loop = 10*int64(state.Dollar), "a", "l"
+	w := newWatch("r", "a", []budget.Watched{whole, part, inLoop})
+	var got []string
+	for _, due := range w.Crossed(budget.Use{Cost: 5 * state.Dollar}) {
+		got = append(got, string(due.Part)+": "+due.Message)
+	}
+	if want := []string{"a: 50 % of the part of a in the budget of the hank is used: $5.00 of $10.00", "a: 50 % of the part of a in what loop l may spend is used: $5.00 of $10.00"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	part.Used = 5 * int64(state.Dollar)
+	w = newWatch("r", "b", []budget.Watched{part})
+	if missed := w.missed(budget.Use{Cost: 5 * state.Dollar}, map[key]int{{Scope: budget.ScopeHank, Currency: "cost"}: 50}); len(missed) != 1 {
+		t.Errorf("what was said of the whole limit was not said of the part: %v", missed)
+	}
+}

@@ -189,6 +189,11 @@ func (a *Accounts) money(p *plan.Program, e plan.Entry, earlier state.USD) money
 	if !around.limited {
 		return own
 	}
+	return tightest(own, around, a.inLoop(p, e, around))
+}
+
+// inLoop is what the codon of an entry may spend of what its loop may, around.
+func (a *Accounts) inLoop(p *plan.Program, e plan.Entry, around money) money {
 	b := loopBudget(p, e)
 	id := e.LoopContext.LoopID
 	in := pool{max: a.Loops[id].Cost + around.left, allocation: b.Allocation, self: -1, scope: around.scope}
@@ -201,7 +206,7 @@ func (a *Accounts) money(p *plan.Program, e plan.Entry, earlier state.USD) money
 			}
 		}
 	}
-	return tightest(own, around, in.remaining())
+	return in.remaining()
 }
 
 func (p *pool) add(share float64, capped bool, spent state.USD) {

@@ -7,15 +7,17 @@ import (
 	"hank/state"
 )
 
-// Watched is one limit that an attempt is under, whole: not what is left of it, nor the part
-// that an allocation gives one child. Amounts are billionths of a dollar, nanoseconds or
+// Watched is one limit that an attempt is under, whole, or the part of it that an allocation
+// gives one child. Such a part can be another one for the next attempt, as others save and
+// spend; while an attempt works it stays what it is. Amounts are billionths of a dollar, nanoseconds or
 // tokens.
 type Watched struct {
 	Scope    string
 	Loop     plan.CodonID // of a loop's budget; else empty
 	Currency string       // as in state.BudgetExceeded
 	Limit    int64
-	Used     int64 // before the attempt
+	Used     int64        // before the attempt
+	Part     plan.CodonID // the codon or loop whose part it is; empty: it is the whole limit
 }
 
 // Of is what of a use counts for the limit. The size of a request is no sum, but the limit of
@@ -51,7 +53,7 @@ func (w Watched) Float(amount int64) float64 {
 func (a *Accounts) Watched(p *plan.Program, e plan.Entry, earlier Use) (list []Watched) {
 	add := func(scope string, loop plan.CodonID, currency string, limit, used int64) {
 		if limit > 0 {
-			list = append(list, Watched{scope, loop, currency, limit, used})
+			list = append(list, Watched{Scope: scope, Loop: loop, Currency: currency, Limit: limit, Used: used})
 		}
 	}
 	both := func(scope string, loop plan.CodonID, money state.USD, seconds float64, used account) {
@@ -70,5 +72,19 @@ func (a *Accounts) Watched(p *plan.Program, e plan.Entry, earlier Use) (list []W
 	b := hankBudget(p)
 	both(ScopeHank, "", price(b.MaxDollars), b.MaxTimeSeconds, a.Total)
 	both(ScopeExecution, "", a.granted.MaxDollars, a.granted.MaxTimeSeconds, a.Total)
+	part := func(m money, loop, child plan.CodonID) {
+		if m.share && m.limit > 0 {
+			list = append(list, Watched{m.scope, loop, currencyCost, int64(m.limit), int64(m.used), child})
+		}
+	}
+	if e.LoopContext == nil {
+		part(a.hankMoney(p, e.Codon.ID), "", e.Codon.ID)
+		return list
+	}
+	id := e.LoopContext.LoopID
+	part(a.hankMoney(p, id), "", id)
+	if around := a.loopMoney(p, e); around.limited {
+		part(a.inLoop(p, e, around), id, e.Codon.ID)
+	}
 	return list
 }
