@@ -87,7 +87,7 @@ var ruleExamples = map[string]ruleExample{
 	"continue-after-skip":      {wrong: after(`{"id": "z", …, "skipIf": {"files": ["z"]}}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …, "skipIf": {"files": ["z"]}}`, `{"id": "a", …}`)},
 	"continue-after-ignore":    {wrong: after(`{"id": "z", …, "onFailure": "ignore"}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …, "onFailure": "retry"}`, `{"id": "a", …, `+more+`}`)},
 
-	"continue-after-fallback": {wrong: after(`{"id": "z", …, "fallback": ["haiku"]}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …, "fallback": ["haiku"]}`, `{"id": "a", …}`)},
+	"continue-after-fallback": {wrong: after(`{"id": "z", …, "fallback": ["gpt-5"]}`, `{"id": "a", …, `+more+`}`), right: after(`{"id": "z", …, "fallback": ["haiku"]}`, `{"id": "a", …, `+more+`}`)},
 	"budget-shares":           {wrong: `{"overrides": {"budget": {"maxDollars": 1, "shares": {"a": 1}}}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"budget": {"maxDollars": 1, "allocation": "proportional", "shares": {"a": 1}}}, "hank": [{"id": "a", …}]}`},
 	"budget-allocation":       {wrong: `{"overrides": {"budget": {"allocation": "proportional"}}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"budget": {"allocation": "proportional", "maxDollars": 5}}, "hank": [{"id": "a", …}]}`},
 	"budget-cap":              {wrong: `{"overrides": {"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}}, "hank": [{"id": "a", …, "budget": {"maxDollars": 6}}, {"id": "b", …}]}`, right: `{"overrides": {"budget": {"maxDollars": 10, "allocation": "proportional", "shares": {"a": 0.5}}}, "hank": [{"id": "a", …, "budget": {"maxDollars": 4}}, {"id": "b", …}]}`},
@@ -99,6 +99,7 @@ var ruleExamples = map[string]ruleExample{
 	"budget-fail-retry":       {wrong: `"onFailure": "retry", "budget": {"maxDollars": 6, "onExceeded": "fail"}`, right: `"onFailure": "retry", "budget": {"maxDollars": 6}`},
 	"budget-fail-late":        {wrong: `{"overrides": {"budget": {"maxDollars": 10}}, "hank": [{"id": "a", …}, {"id": "b", …, "budget": {"onExceeded": "fail"}}]}`, right: `{"overrides": {"budget": {"maxDollars": 10}}, "hank": [{"id": "a", …}, {"id": "b", …, "budget": {"onExceeded": "fail", "maxDollars": 2}}]}`},
 	"budget-time-loop":        {wrong: `{"hank": [{"type": "loop", "id": "l", …, "terminateOn": ` + twice + `, "budget": {"maxTimeSeconds": 5}, "codons": [{"id": "a", …, "budget": {"maxTimeSeconds": 6}}]}]}`, right: `{"hank": [{"type": "loop", "id": "l", …, "terminateOn": ` + twice + `, "budget": {"maxTimeSeconds": 60}, "codons": [{"id": "a", …, "budget": {"maxTimeSeconds": 6}}]}]}`},
+	"budget-late":             {wrong: `"model": "exec/mine", "exec": ["my-agent"], "promptText": "Write.", "budget": {"maxOutputTokens": 5000}`, right: `"model": "exec/mine", "exec": ["my-agent"], "promptText": "Write.", "budget": {"maxOutputTokens": 5000, "maxTimeSeconds": 600}`},
 	"budget-shell-price":      {wrong: `"model": "shell", "promptText": "make", "budget": {"maxDollars": 6}`, right: `"model": "shell", "promptText": "make", "budget": {"maxTimeSeconds": 60}`},
 
 	"bad-reference":        {files: map[string]string{"p.md": "Write."}, wrong: `"promptFile": "../p.md"`, right: `"promptFile": "p.md"`},
@@ -142,6 +143,7 @@ var ruleExamples = map[string]ruleExample{
 	"command-syntax":      elsewhere("`test (` as the command of a rig, a check or a rule.", "cmd/hank.TestScripts"),
 	"missing-variable":    elsewhere("`\"requirements\": {\"env\": [\"TOKEN\"]}` where TOKEN is not set.", "runtime/machine.TestWhatTheMachineLacks"),
 	"missing-program":     elsewhere("`\"requirements\": {\"tools\": [\"jq\"]}` where jq is not installed.", "runtime/machine.TestWhatTheMachineLacks"),
+	"fallback-begins":     elsewhere("A codon with a model of Codex, where `codex` is not installed, and with a fallback to a model of Claude Code, which can be used.", "runtime/machine.TestACodonThatBeginsWithItsFallbackIsSaid"),
 	"fallback-agent":      elsewhere("A codon that falls back to a model of Codex, where `codex` is not installed or has no credentials.", "runtime/machine.TestWhatTheMachineLacks"),
 	"missing-agent":       elsewhere("A codon for Claude Code, where `claude` is not installed or has no credentials.", "runtime/machine.TestWhatTheMachineLacks"),
 	"sandbox-missing":     elsewhere("`\"sandbox\": \"workspace\"` on a system without Landlock.", "runtime/machine.TestWhatTheMachineLacks"),

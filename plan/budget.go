@@ -143,11 +143,11 @@ func (h *Hank) shareRules(s scope, sum float64, out *diagnostic.Reporter) {
 		case !fixed && c.cap == 0 && sum >= 1-slack && c.id != "":
 			h.report(out, c.pointer, "budget-zero", "give it a share", "%q has no share of the budget of %s, and the shares leave nothing", c.id, s.what)
 		case c.cap > most+slack && most > 0:
-			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "raise its share, or lower its maxDollars", "%q may spend %s, but its part of the budget of %s is %s", c.id, dollars(c.cap), s.what, dollars(most))
+			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "raise its share, or lower its maxDollars", "%q may spend %s, but its part of the budget of %s is %s", c.id, diagnostic.Dollars(c.cap), s.what, diagnostic.Dollars(most))
 		}
 	}
 	if rest > slack*s.budget.MaxDollars && (takers == 0 || takeable < rest-slack) {
-		h.report(out, s.pointer+"/shares", "budget-unused", "raise a share, or leave one codon without a share and without maxDollars", "%s of the budget of %s is unallocated", dollars(rest-takeable), s.what)
+		h.report(out, s.pointer+"/shares", "budget-unused", "raise a share, or leave one codon without a share and without maxDollars", "%s of the budget of %s is unallocated", diagnostic.Dollars(rest-takeable), s.what)
 	}
 }
 
@@ -175,6 +175,9 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *diagnostic.Reporter) {
 	}
 	if own == nil {
 		own = &CodonBudget{}
+	}
+	if c.Model.Kind().ReportsLate && own.MaxTimeSeconds == 0 && (own.dollars()+around.dollars()+whole.dollars() > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) {
+		h.report(out, p.pointer+"/exec", "budget-late", "let it report its usage request by request, or add maxTimeSeconds", "a limit ends %q only where its program has reported what it uses; one that reports at its end is over the limit by then", c.ID)
 	}
 	if c.ExhaustWithPrompt != "" && own.MaxTimeSeconds > 0 {
 		h.report(out, p.pointer+"/budget/maxTimeSeconds", "budget-exhaust", "remove one of the two, or limit maxExtensions instead", "the time may be over before the context of %q is full", c.ID)
@@ -206,13 +209,4 @@ func exceeding(own *CodonBudget, around, whole *Budget) OnExceeded {
 		}
 	}
 	return Complete
-}
-
-// dollars is an amount for people: with two decimals, or with more where it is not
-// in whole cents, for an amount that differs must not read the same.
-func dollars(f float64) string {
-	if text := fmt.Sprintf("%.2f", f); fmt.Sprintf("%.6f", f) == text+"0000" {
-		return "$" + text
-	}
-	return fmt.Sprintf("$%.6g", f)
 }

@@ -72,6 +72,7 @@ type Overrides struct {
 	Model             string         `json:"model,omitzero"`
 	DataHashTimeLimit int            `json:"dataHashTimeLimit,omitzero"` // milliseconds
 	ShimIdleTimeout   int            `json:"shimIdleTimeout,omitzero"`   // seconds
+	OnStuck           steps.OnStuck  `json:"onStuck,omitzero"`
 	OnUsageLimit      steps.OnLimit  `json:"onUsageLimit,omitzero"`
 	MaxUsageLimitWait float64        `json:"maxUsageLimitWait,omitzero"` // seconds
 	Budget            *Budget        `json:"budget,omitzero"`

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -51,6 +52,9 @@ func (h *Hank) resolve(over override, lookup func(string) (model.Ref, error), ou
 		if p.codon == nil || p.codon.Model.ModelID == "" {
 			continue
 		}
+		if h.Overrides != nil {
+			p.codon.OnStuck = cmp.Or(p.codon.OnStuck, h.Overrides.OnStuck)
+		}
 		named := p.codon.Model.ModelID
 		ref, known := cache[named]
 		if instead.Resolved() && named != model.Shell {
@@ -90,7 +94,7 @@ func (h *Hank) aboutModel(out *diagnostic.Reporter, ref model.Ref, at string) {
 	}
 }
 
-// priceRules reports limits in dollars on models without a price. settings are those that
+// priceRules reports limits in dollars on models, and fallbacks, without a price. settings are those that
 // hold; everywhere says that an execution's own limit is on all of them.
 func (h *Hank) priceRules(settings config.Settings, everywhere bool, out *diagnostic.Reporter) {
 	rule, hint := "budget-no-price", `name it under "prices" of hankweave.json, or use maxTimeSeconds or maxOutputTokens too`
@@ -98,13 +102,12 @@ func (h *Hank) priceRules(settings config.Settings, everywhere bool, out *diagno
 		rule, hint = "price-required", `name it under "prices" of hankweave.json`
 	}
 	for _, p := range h.places {
-		if p.codon == nil || !p.codon.Model.Resolved() || !p.codon.Model.Kind().UsesModel || p.codon.Model.Cost != nil {
-			continue
+		if p.codon == nil || !everywhere && p.codon.Budget.dollars() == 0 && (settings.Budget == nil || settings.Budget.MaxDollars == 0) && (p.inside == nil || p.inside.Budget.dollars() == 0) {
+			continue // without a limit in dollars
 		}
-		limited := everywhere || p.codon.Budget.dollars() > 0 || settings.Budget != nil && settings.Budget.MaxDollars > 0
-		if limited || p.inside != nil && p.inside.Budget.dollars() > 0 {
-			h.report(out, p.pointer+"/model", rule, hint,
-				"%q has a limit in dollars, and the price of %s is unknown: only costs that the agent itself reports count", p.codon.ID, p.codon.Model)
+		for at, m := range model.WithoutPrice(p.codon.Model, p.codon.Fallback) {
+			h.report(out, p.pointer+at, rule, hint,
+				"%q has a limit in dollars, and the price of %s is unknown: only costs that the agent itself reports count", p.codon.ID, m)
 		}
 	}
 }

@@ -40,6 +40,8 @@ func TestAPriceCanBeRequired(t *testing.T) {
 		want           []string
 	}{
 		{hankOf(codonOf("a", "fresh", "claude/next", limit)), `{}`, []string{"unlisted-model", "budget-no-price"}},
+		{hankOf(codonOf("a", "fresh", "haiku", limit+`, "fallback": ["claude/next"]`)), `{}`, []string{"unlisted-model", "budget-no-price"}},
+		{hankOf(codonOf("a", "fresh", "haiku", `, "fallback": ["claude/next"]`)), `{}`, []string{"unlisted-model"}},
 		{hankOf(codonOf("a", "fresh", "claude/next", limit)), `{"requirePrice": true}`, []string{"unlisted-model", "price-required"}},
 		{hankOf(codonOf("a", "fresh", "claude/next", "")), `{"requirePrice": true}`, []string{"unlisted-model"}},
 		{hankOf(codonOf("a", "fresh", "claude/next", "")), `{"requirePrice": true, "budget": {"maxDollars": 3}}`, []string{"unlisted-model", "price-required"}},

@@ -183,7 +183,7 @@ var brokenHanks = []broken{
 	{name: "continue a shell codon around a loop that may be over", hank: hankOf(agentCodon("y", "fresh"), loopOf("l", untilFull, agentCodon("a", "continue-previous"), shellCodon("z"))), want: "continue-wrap", at: `"continue-previous"`},
 	{name: "continue without files", hank: hankOf(agentCodon("z", "fresh", `"checkpointedFiles": []`), agentCodon("a", "continue-previous")), want: "continue-untracked", at: `"continue-previous"`},
 	{name: "continue what may be skipped", hank: hankOf(agentCodon("z", "fresh", `"skipIf": {"files": ["z"]}`), agentCodon("a", "continue-previous")), want: "continue-after-skip", at: `"continue-previous"`},
-	{name: "continue after fallback", hank: hankOf(agentCodon("z", "fresh", `"fallback": ["haiku"]`), agentCodon("a", "continue-previous")), want: "continue-after-fallback", at: `"continue-previous"`, hint: `set "fresh"`},
+	{name: "continue after fallback", hank: hankOf(agentCodon("z", "fresh", `"fallback": ["gpt-5"]`), agentCodon("a", "continue-previous")), want: "continue-after-fallback", at: `"continue-previous"`, hint: `set "fresh"`},
 	{name: "a script that falls back", hank: hankOf(shellCodon("a", `"fallback": ["haiku"]`)), want: "fallback-shell", at: `"haiku"`},
 	{name: "a script to fall back to", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["shell"]`)), want: "fallback-shell", at: `"shell"`},
 	{name: "a fallback twice", hank: hankOf(agentCodon("a", "fresh", `"fallback": ["haiku", {"model": "haiku", "harness": "claude"}]`)), want: "fallback-twice", at: `{"model": "haiku"`},
@@ -206,6 +206,7 @@ var brokenHanks = []broken{
 	{name: "fail and retry", hank: hankOf(agentCodon("a", "fresh", `"onFailure": "retry"`, `"budget": {"maxDollars": 6, "onExceeded": "fail"}`)), want: "budget-fail-retry", at: `"retry"`},
 	{name: "fail for others", hank: withBudget(`{"maxDollars": 10}`, agentCodon("a", "fresh"), agentCodon("b", "fresh", `"budget": {"onExceeded": "fail"}`)), want: "budget-fail-late", at: `"fail"`},
 	{name: "longer than the loop", hank: hankOf(strings.Replace(loopOf("l", limit(2), agentCodon("a", "fresh", `"budget": {"maxTimeSeconds": 6}`)), `"codons"`, `"budget": {"maxTimeSeconds": 5}, "codons"`, 1)), want: "budget-time-loop", at: `6}}]}]}`},
+	{name: "dollars for a program", hank: hankOf(codonOf("a", "fresh", "exec/mine", `, "exec": ["my-agent"], "budget": {"maxOutputTokens": 6}`)), want: "budget-late", at: `["my-agent"]`},
 	{name: "dollars for a script", hank: hankOf(shellCodon("a", `"budget": {"maxDollars": 6}`)), want: "budget-shell-price", at: `{"maxDollars"`},
 
 	// references
@@ -338,7 +339,7 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
-var testedElsewhere = []string{"sentinel-not-loaded", "missing-variable", "missing-program", "missing-agent", "fallback-agent", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
+var testedElsewhere = []string{"sentinel-not-loaded", "missing-variable", "missing-program", "missing-agent", "fallback-agent", "fallback-begins", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
 
 // aKey is put together, so that no scanner takes it for a leak.
 var aKey = "sk-" + "ant-api03-abCD12efGH34ijKL56mnOP78"

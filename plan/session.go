@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"hank/plan/diagnostic"
+	"hank/plan/model"
 )
 
 // sessionRules reports codons that cannot continue the session before them.
@@ -85,8 +87,8 @@ func (h *Hank) continues(out *diagnostic.Reporter, pointer string, c *Codon, bef
 	if previous.SkipIf != nil {
 		h.report(out, at, "continue-after-skip", `set "fresh", or remove skipIf there`, "%q may be skipped (skipIf) and leave no session to continue", previous.ID)
 	}
-	if len(previous.Fallback) > 0 {
-		h.report(out, at, "continue-after-fallback", `set "fresh", if it must not depend on it`, "%q has fallbacks and may leave a session of another agent; %q then begins a new one", previous.ID, c.ID)
+	if slices.ContainsFunc(previous.Fallback, func(f model.Fallback) bool { return f.Model.Kind().Name != previous.Model.Kind().Name }) {
+		h.report(out, at, "continue-after-fallback", `set "fresh", if it must not depend on it`, "%q has fallbacks of another agent and may leave a session of it; %q then begins a new one", previous.ID, c.ID)
 	}
 	if previous.OnFailure == Ignore {
 		h.report(out, at, "continue-after-ignore", `set "fresh", or "onFailure": "retry" there`, "%q may have failed and leave no session to continue", previous.ID)

@@ -109,7 +109,7 @@ func (h host) Stuck(s codon.Stuck) {
 	h.d.note("codon.stuck", s)
 	h.d.say("%s: the agent may be stuck: %s", s.CodonID, s.Message)
 	if h.d.request.Notify != "" {
-		result.Notify(context.Background(), h.d.request, h.d.ui, h.d.result(verdict.Outcome{Reason: verdict.EndWaits, Codon: s.CodonID, Detail: "the agent may be stuck: " + s.Message}, nil), nil)
+		result.Notify(context.Background(), h.d.request, h.d.ui, h.d.result(verdict.Outcome{Reason: verdict.EndStuck, Codon: s.CodonID, Detail: "the agent may be stuck: " + s.Message}, nil), nil)
 	}
 }
 
@@ -136,6 +136,9 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	own := s.ExecutionPlan()[index].Codon.Model
 	if own.String() != entry.Codon.Model.String() {
 		spec.FallbackOf = own.String()
+		if d.replay == nil && !d.noop {
+			spec.OwnProblem = d.agents.Problem(s.ExecutionPlan()[index].Codon, spec.Environ)
+		}
 	}
 	if from := d.session; from != nil {
 		spec.Session, spec.SessionCheckpoint = from.ClaudeSessionID, from.SessionCheckpoint

@@ -225,7 +225,7 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 func nextCommand(s *state.State, out verdict.Outcome) string {
 	verb := "hank run"
 	switch out.Reason {
-	case "", state.EndGate, verdict.EndWaits, verdict.EndWarns: // who answers decides, or it continues by itself
+	case "", state.EndGate, verdict.EndWaits, verdict.EndStuck, verdict.EndWarns: // who answers decides, or it continues by itself
 		return ""
 	case state.EndHeld:
 		return "hank release"

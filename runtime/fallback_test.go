@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hank/runtime/exitcode"
+	"hank/runtime/why"
 	"hank/state"
 )
 
@@ -56,6 +57,9 @@ func TestACodonFallsBack(t *testing.T) {
 		t.Errorf("it said %s", said)
 	}
 	s.fsck()
+	if w := why.Explain(s.view().State, "a", nil); !strings.Contains(w.Attempts[len(w.Attempts)-1].Because+w.Attempts[0].Because, "the provider did not let attempt 1 work") {
+		t.Errorf("it is explained by %+v", w.Attempts)
+	}
 
 	// Gone back, it begins with its own model again.
 	p.says(t, "limit-"+sonnet, "")

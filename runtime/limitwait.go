@@ -107,7 +107,7 @@ func goesOn(c *state.Codon) bool {
 // choose is an entry with the model of its next attempt.
 func (d *driver) choose(e plan.Entry) plan.Entry {
 	if s := d.x.State(); len(e.Codon.Fallback) > 0 && d.replay == nil && !d.noop {
-		e.Codon = fallback.Choose(e.Codon, retry.Series(s, s.Run(d.run), e.CodonID), d.agents.Usable)
+		e.Codon = fallback.Choose(e.Codon, retry.Series(s, s.Run(d.run), e.CodonID), d.agents.Usable(e.Codon, d.request.ProcessEnviron()))
 	}
 	return e
 }
@@ -119,7 +119,7 @@ func (d *driver) decideLimit(e plan.Entry, series []*state.Codon) func(*state.Fa
 	}
 	own := d.x.State().ExecutionPlan()[d.x.State().PlanIndex(e.CodonID)].Codon
 	return func(f *state.FailureReason, now time.Time) usagelimit.Decision {
-		return fallback.Decide(own, series, d.agents.Usable, f, usagelimit.Decide(d.program, e.Codon, series, f, now))
+		return fallback.Decide(own, series, d.agents.Usable(own, d.request.ProcessEnviron()), f, usagelimit.Decide(d.program, e.Codon, series, f, now))
 	}
 }
 

@@ -81,6 +81,8 @@ func lackOf(survey []agents.Surveyed) error {
 func printAgent(s agents.Surveyed) error {
 	name, state := term.Sprintf("%-9s", s.Agent), term.Green(os.Stdout, "ready")
 	switch {
+	case s.Found && !s.Usable() && s.Needed:
+		state = term.Red(os.Stdout, "not ready, and the hank needs it")
 	case !s.Usable() && s.Needed:
 		state = term.Red(os.Stdout, "missing, and the hank needs it")
 	case !s.Found:

@@ -201,7 +201,7 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 		line("session", "%s", k.ClaudeSessionID)
 	}
 	if k.FallbackOf != "" {
-		line("fallback", "it worked with %s instead of %s, whose provider did not let it work", k.Model, k.FallbackOf)
+		line("fallback", "it worked with %s instead of its own model %s", k.Model, k.FallbackOf)
 	}
 	for _, s := range k.Sentinels.All() {
 		line("sentinel", "%s", s)

@@ -1,6 +1,7 @@
 package diagnostic
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,3 +59,12 @@ func mentions(text, name string) bool {
 }
 
 func ofWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// Dollars is an amount for people: with two decimals, or with more where it is not
+// in whole cents, for an amount that differs must not read the same.
+func Dollars(f float64) string {
+	if text := fmt.Sprintf("%.2f", f); fmt.Sprintf("%.6f", f) == text+"0000" {
+		return "$" + text
+	}
+	return fmt.Sprintf("$%.6g", f)
+}

@@ -103,7 +103,7 @@ var rules = map[string]Rule{
 	"continue-after-skip":      {Severity: Warning, Says: "a codon continues one that may be skipped by its skipIf: there may be no session"},
 	"continue-after-ignore":    {Severity: Warning, Says: "a codon continues one whose failure is ignored: there may be no session"},
 
-	"continue-after-fallback": {Severity: Warning, Says: "a codon continues one that has fallbacks: the session may be one of another agent, and then a new one begins"},
+	"continue-after-fallback": {Severity: Warning, Says: "a codon continues one that has fallbacks of another agent: the session may be one of that agent, and then a new one begins"},
 
 	// money and time
 	"budget-shares":      {Severity: Error, Says: "the shares of a budget do not fit its allocation, its sum or its children"},
@@ -117,6 +117,7 @@ var rules = map[string]Rule{
 	"budget-fail-retry":  {Severity: Warning, Says: "a budget failure is never retried"},
 	"budget-fail-late":   {Severity: Warning, Says: "a codon fails because of what others before it have spent"},
 	"budget-time-loop":   {Severity: Warning, Says: "a codon may take longer than its loop"},
+	"budget-late":        {Severity: Warning, Says: "a dollar or token budget is on a program that may report what it has used only at its end"},
 	"budget-shell-price": {Severity: Warning, Says: "a dollar or token budget is on a script that does not seem to print ::hank usage: it counts nothing else"},
 
 	// what the hank refers to
@@ -166,6 +167,7 @@ var rules = map[string]Rule{
 	"missing-variable":    {Severity: Warning, Machine: true, Says: "a variable that the hank requires is not set"},
 	"missing-program":     {Severity: Warning, Machine: true, Says: "a program that the hank requires is not on the PATH"},
 	"missing-agent":       {Severity: Warning, Machine: true, Says: "an agent that the hank needs is not installed, or has no credentials"},
+	"fallback-begins":     {Severity: Warning, Says: "the own model of a codon cannot be used here, and one of its fallbacks can: the codon begins with that"},
 	"fallback-agent":      {Severity: Warning, Says: "the agent of a fallback is not installed, or has no credentials: a run passes it over"},
 	"sandbox-missing":     {Severity: Warning, Machine: true, Says: "the sandbox that is asked for is not available on this system: the run does not start"},
 	"sandbox-place":       {Severity: Error, Says: "the sandbox that is asked for cannot work where the execution and the workspace are"},

@@ -39,6 +39,9 @@ type Harness struct {
 	HasSessions bool
 	// NamesProgram is set if the codon names the program that is its agent, in the field exec.
 	NamesProgram bool
+	// ReportsLate is set if its agent may report what it has used only at its end, when a limit
+	// cannot end it any more.
+	ReportsLate bool
 	// TakesRest is set if it takes the models of the providers that no other has of its own.
 	TakesRest bool
 	// UsesModel is set if its agent works with the model of a provider. A model has a price,
@@ -52,7 +55,7 @@ var table = []Harness{
 	{Name: "gemini", Provider: "google", Driven: true, Choice: "a google model", HasSessions: true, UsesModel: true},
 	{Name: "opencode", OwnOffer: true, Driven: true, Choice: `"opencode/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
 	{Name: "pi", TakesRest: true, Driven: true, Choice: `"pi/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
-	{Name: "exec", OwnOffer: true, NamesProgram: true, Driven: true, Choice: `"exec/MODEL" with a program of yours`, HasSessions: true, UsesModel: true},
+	{Name: "exec", OwnOffer: true, NamesProgram: true, ReportsLate: true, Driven: true, Choice: `"exec/MODEL" with a program of yours`, HasSessions: true, UsesModel: true},
 	{Name: "shell", Driven: true, Choice: `"shell"`, RunsScript: true},
 }
 

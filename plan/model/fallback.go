@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -79,5 +80,21 @@ func ResolveFallbacks(own Ref, list []Fallback, overridden bool, lookup func(nam
 		}
 		seen = append(seen, ref.String())
 		report(i, err)
+	}
+}
+
+// WithoutPrice are the models of a codon whose price is not known, its own and those that it
+// falls back to, by their pointers in the codon.
+func WithoutPrice(own Ref, list []Fallback) iter.Seq2[string, Ref] {
+	return func(yield func(string, Ref) bool) {
+		unknown := func(m Ref) bool { return m.Resolved() && m.Kind().UsesModel && m.Cost == nil }
+		if unknown(own) && !yield("/model", own) {
+			return
+		}
+		for i, f := range list {
+			if unknown(f.Model) && !yield(fmt.Sprintf("/fallback/%d", i), f.Model) {
+				return
+			}
+		}
 	}
 }

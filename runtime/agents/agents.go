@@ -3,12 +3,12 @@ package agents
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"hank/plan"
-	"hank/plan/model"
 	"hank/recovery"
 	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
@@ -90,37 +90,39 @@ func ToRun(s *state.State) []plan.Entry {
 // Found are those that were looked for, by the name that Of gives them.
 type Found map[string]harness.Check
 
-// Look looks for the agents of entries, and for what the hank requires, in an
-// environment. What is known of an agent already is not looked for again.
+// Look looks for the agents of entries and of their fallbacks, and for what the hank requires,
+// in an environment. What is known of an agent already is not looked for again. The own model
+// of a codon may be one that cannot be used here if one of its fallbacks can.
 //
-// fresh are the agents that were not known before, in the order of their codons.
+// fresh are the agents that were not known before and can be used, in the order of their codons.
 func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, environ []string, say func(line string)) (fresh []string, err error) {
 	if err := requirements(h, environ); err != nil {
 		return nil, err
 	}
-	var problems []string
+	l := looker{found: a, before: maps.Clone(a), environ: environ, say: say, looked: map[string]bool{}}
 	for _, e := range entries {
-		h, name, err := Of(e.Codon)
-		if err != nil {
+		if err := l.lookFor(ctx, e.Codon); err != nil {
 			return nil, &exitcode.AgentError{Why: fmt.Sprintf("codon %s: %v", e.CodonID, err)}
 		}
-		if known, is := a[name]; is && known.Problem == "" {
-			continue
+	}
+	var problems []string
+	for _, e := range entries {
+		problem := a.Problem(e.Codon, environ)
+		instead, can := a.Instead(e.Codon, environ)
+		switch {
+		case problem == "" || l.looked["codon "+string(e.Codon.ID)]:
+		case can && l.isSaid(e.Codon): // by the command's first look
+		case can:
+			say(fmt.Sprintf("warning: codon %s begins with its fallback %s, because its own model %s cannot be used here: %s", e.Codon.ID, instead, e.Codon.Model, problem))
+		case !slices.Contains(problems, problem):
+			problems = append(problems, problem)
 		}
-		check := h.Check(ctx, environ)
-		a[name] = check
-		fresh = append(fresh, name)
-		if check.Problem != "" {
-			problems = append(problems, check.Problem)
-		}
-		if check.Note != "" {
-			say(check.Note)
-		}
+		l.looked["codon "+string(e.Codon.ID)] = true
 	}
 	if len(problems) > 0 {
 		return nil, &exitcode.AgentError{Why: strings.Join(problems, "; ")}
 	}
-	return append(fresh, a.lookAside(ctx, entries, environ, say)...), nil
+	return append(l.own, l.aside...), nil
 }
 
 // requirements checks that the variables and programs that a hank requires are
@@ -216,34 +218,4 @@ func sorted(env harness.Environ) []string {
 // WithEnv lays a codon's variables over an environment.
 func WithEnv(environ []string, over map[string]string) []string {
 	return harness.NewEnviron(environ).Finish(over)
-}
-
-// Usable reports whether the agent of a model was found and can be used.
-func (a Found) Usable(m model.Ref) bool {
-	name, err := m.Harness()
-	check, known := a[name]
-	return err == nil && known && check.Problem == ""
-}
-
-// lookAside looks for the agents that entries fall back to. One that is missing is no reason
-// not to begin; a run passes it over.
-func (a Found) lookAside(ctx context.Context, entries []plan.Entry, environ []string, say func(line string)) (fresh []string) {
-	for _, e := range entries {
-		for _, f := range e.Codon.Fallback {
-			name, err := f.Model.Harness()
-			if err != nil {
-				say(fmt.Sprintf("warning: codon %s cannot fall back to %s: %v", e.CodonID, f.Model, err))
-				continue
-			}
-			if _, known := a[name]; known {
-				continue
-			}
-			if a[name] = Harnesses[name].Check(ctx, environ); a[name].Problem != "" {
-				say(fmt.Sprintf("warning: codon %s cannot fall back to %s: %s", e.CodonID, f.Model, a[name].Problem))
-				continue
-			}
-			fresh = append(fresh, name)
-		}
-	}
-	return fresh
 }

@@ -2,6 +2,7 @@ package codon
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -26,6 +27,9 @@ import (
 //  6. The checkpoint, and with it the final record.
 func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	a := &attempt{Spec: spec, host: host, began: time.Now()}
+	if spec.FallbackOf != "" && spec.OwnProblem != "" {
+		a.notes = append(a.notes, fmt.Sprintf("its own model %s cannot be used here: %s", spec.FallbackOf, spec.OwnProblem))
+	}
 	a.loadSentinels()
 	record := &state.Codon{
 		CodonID: a.Entry.CodonID, StartTime: host.Now(), Status: state.Preparing, LoopContext: a.Entry.LoopContext,

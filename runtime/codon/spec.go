@@ -27,6 +27,7 @@ type Spec struct {
 	ID          string // names the attempt in the environment of all that it starts
 	Entry       plan.Entry
 	FallbackOf  string    // the codon's own model, where the entry has one that it falls back to
+	OwnProblem  string    // why the codon's own model cannot be used here; empty: it can
 	Number      int       // of the attempt, 1 for the first in this run
 	Base        state.SHA // the checkpoint that the attempt starts from
 	ProjectHead string    // what the user's own repository is at

@@ -6,6 +6,8 @@
 //   - Whoever fell back is recorded: the record of an attempt that its provider did not let
 //     work is interrupted by a fallback, and the next one has its own model and harness, and
 //     the codon's model in FallbackOf. So what comes next follows from the records alone.
+//   - A model that cannot be used here, because its agent is not installed or has no
+//     credentials, is passed over, the codon's own too. The record of such an attempt says so.
 //   - After a failure that was not a cause the next attempt begins with the codon's own model
 //     again, and so it does after a rollback or a retry. An attempt that was stopped, crashed,
 //     or waited for its provider is followed by one with the same model.
@@ -35,14 +37,19 @@ func isCause(f *state.FailureReason) bool {
 	return harness.Refused(f)
 }
 
-// models are those that a codon can work with, its own first; those without an agent that
-// can be used are passed over. Of its own the agent is there: preflight has looked.
-func models(c *plan.Codon, usable func(model.Ref) bool) []model.Ref {
-	all := []model.Ref{c.Model}
+// models are those that a codon can work with, its own first; those that cannot be used here
+// are passed over. Where none can be used it is its own, whose agent says what is wrong.
+func models(c *plan.Codon, usable func(model.Ref) bool) (all []model.Ref) {
+	if usable(c.Model) {
+		all = append(all, c.Model)
+	}
 	for _, f := range c.Fallback {
 		if f.Model.String() != c.Model.String() && usable(f.Model) {
 			all = append(all, f.Model)
 		}
+	}
+	if len(all) == 0 {
+		return []model.Ref{c.Model}
 	}
 	return all
 }
@@ -76,7 +83,7 @@ func at(all []model.Ref, series []*state.Codon) int {
 func Choose(c *plan.Codon, series []*state.Codon, usable func(model.Ref) bool) *plan.Codon {
 	all := models(c, usable)
 	i := at(all, series)
-	if i == 0 {
+	if all[i].String() == c.Model.String() {
 		return c
 	}
 	chosen := *c

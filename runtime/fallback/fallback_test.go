@@ -49,6 +49,8 @@ func TestWhichModelIsNext(t *testing.T) {
 		"after a fall back":                  {[]*state.Codon{record(own, fell)}, all, second},
 		"after two":                          {[]*state.Codon{record(own, fell), record(second, fell)}, all, third},
 		"one that cannot be used":            {[]*state.Codon{record(own, fell)}, func(m model.Ref) bool { return m.HarnessOverride == "pi" }, third},
+		"its own cannot be used":             {nil, func(m model.Ref) bool { return m.String() != own }, second},
+		"none can be used":                   {nil, func(model.Ref) bool { return false }, own},
 		"after a wait with it":               {[]*state.Codon{record(own, fell), record(second, limit)}, all, second},
 		"after a crash with it":              {[]*state.Codon{record(own, fell), record(second, state.InterruptedByCrash)}, all, second},
 		"a failure of its own":               {[]*state.Codon{record(own, fell), record(second, "")}, all, own},

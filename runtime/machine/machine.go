@@ -33,7 +33,7 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 		found = append(found, p.Diagnose(pointer, rule, hint, lack.String()+" is not here"))
 	}
 	found = append(found, lookForAgents(ctx, p, here)...)
-	found = append(found, lookForFallbacks(ctx, p, here)...)
+	found = append(found, lookForFallbacks(p, here)...)
 	p.Hank.EachCodon(func(pointer string, c *plan.Codon) {
 		_, lost := sentinel.Load(p, plan.Entry{CodonID: c.ID, Codon: c}, here.Observe)
 		for _, l := range lost {
@@ -56,50 +56,49 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 	return append(found, scripts(ctx, p, here.Environ)...), c
 }
 
-// lookForAgents looks for each agent once; the first codon that needs it is named.
+// lookForAgents looks for the agents of all codons and of their fallbacks. What is missing is
+// said once, at the first codon that needs it; a codon that can begin with a fallback does
+// not need its own.
 func lookForAgents(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.Diagnostic) {
 	said := map[string]bool{}
 	p.Hank.EachCodon(func(pointer string, codon *plan.Codon) {
-		h, name, err := agents.Of(codon)
-		if err != nil || said[name] { // no-harness says it
+		if _, _, err := here.Known.CheckOf(ctx, codon, here.Environ); err != nil { // no-harness says it
 			return
 		}
-		said[name] = true
-		check, known := here.Known[name]
-		if !known {
-			check = h.Check(ctx, here.Environ)
-			here.Known[name] = check
+		for _, f := range codon.Fallback {
+			other := *codon
+			other.Model = f.Model
+			_, _, _ = here.Known.CheckOf(ctx, &other, here.Environ) // no-harness says it
 		}
-		if check.Problem != "" {
-			found = append(found, p.Diagnose(pointer+"/model", "missing-agent", "", fmt.Sprintf("codon %q cannot start: %s", codon.ID, check.Problem)))
+		problem := here.Known.Problem(codon, here.Environ)
+		instead, can := here.Known.Instead(codon, here.Environ)
+		switch {
+		case problem == "":
+		case can:
+			found = append(found, p.Diagnose(pointer+"/model", "fallback-begins", "", fmt.Sprintf("codon %q begins with its fallback %s, because its own model %s cannot be used here: %s", codon.ID, instead, codon.Model, problem)))
+		case !said[problem]:
+			said[problem] = true
+			found = append(found, p.Diagnose(pointer+"/model", "missing-agent", "", fmt.Sprintf("codon %q cannot start: %s", codon.ID, problem)))
 		}
 	})
 	return found
 }
 
-// lookForFallbacks looks for the agents that codons fall back to, and that no codon has as
-// its own; each is said once.
-func lookForFallbacks(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.Diagnostic) {
+// lookForFallbacks says what codons cannot fall back to, after lookForAgents has looked; what
+// is missing for the own model of a codon is not said again.
+func lookForFallbacks(p *plan.Program, here Place) (found []diagnostic.Diagnostic) {
 	said := map[string]bool{}
-	p.Hank.EachCodon(func(_ string, codon *plan.Codon) {
-		if name, err := codon.Model.Harness(); err == nil {
-			said[name] = true
-		}
-	})
+	p.Hank.EachCodon(func(_ string, codon *plan.Codon) { said[here.Known.Problem(codon, here.Environ)] = true })
 	p.Hank.EachCodon(func(pointer string, codon *plan.Codon) {
 		for i, f := range codon.Fallback {
-			name, err := f.Model.Harness()
-			if err != nil || said[name] {
+			other := *codon
+			other.Model = f.Model
+			if _, err := f.Model.Harness(); err != nil { // no-harness says it
 				continue
 			}
-			said[name] = true
-			check, known := here.Known[name]
-			if !known {
-				check = agents.Harnesses[name].Check(ctx, here.Environ)
-				here.Known[name] = check
-			}
-			if check.Problem != "" {
-				found = append(found, p.Diagnose(fmt.Sprintf("%s/fallback/%d", pointer, i), "fallback-agent", "", fmt.Sprintf("codon %q cannot fall back to %s: %s", codon.ID, f.Model, check.Problem)))
+			if problem := here.Known.Problem(&other, here.Environ); problem != "" && !said[problem] {
+				said[problem] = true
+				found = append(found, p.Diagnose(fmt.Sprintf("%s/fallback/%d", pointer, i), "fallback-agent", "", fmt.Sprintf("codon %q cannot fall back to %s: %s", codon.ID, f.Model, problem)))
 			}
 		}
 	})

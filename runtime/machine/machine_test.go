@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -56,5 +57,31 @@ func TestWhatTheMachineLacks(t *testing.T) {
 	here.Layout.Workspace = root // the execution is inside of it
 	if rules, _ = look(); !slices.Contains(rules, "sandbox-place") || slices.Contains(rules, "target-exists") {
 		t.Errorf("got %v", rules)
+	}
+}
+
+// A codon that can begin with a fallback needs no agent for its own model, and the warning
+// names both.
+func TestACodonThatBeginsWithItsFallbackIsSaid(t *testing.T) {
+	t.Parallel()
+	agent := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(agent, []byte("#!/bin/sh\necho '2.1.329 (Claude Code)'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p, found := plan.Load(fstest.MapFS{"hank.json": {Data: []byte(`{"hank": [{"id": "a", "name": "A", "model": "gpt-5", "continuationMode": "fresh", "promptText": "x", "fallback": ["haiku"]}]}`)}}, "hank.json")
+	if p == nil {
+		t.Fatal(diagnostic.Text(found))
+	}
+	here := Place{Environ: []string{"PATH=/nonexistent", "ANTHROPIC_API_KEY=k", "CLAUDE_PATH_TO_CLAUDE_EXECUTABLE=" + agent},
+		Layout: layout.LayoutOf(filepath.Join(t.TempDir(), "execution")), Known: agents.Found{}}
+	var rules []string
+	found, _ = Look(t.Context(), p, here)
+	for _, d := range found {
+		if rules = append(rules, d.Rule+" "+d.Pointer); !strings.Contains(d.Message, "anthropic/claude-haiku-4-5") || !strings.Contains(d.Message, "openai/gpt-5") {
+			t.Errorf("%s", d)
+		}
+	}
+	if want := []string{"fallback-begins /hank/0/model"}; !slices.Equal(rules, want) {
+		t.Errorf("got %v, want %v", rules, want)
 	}
 }

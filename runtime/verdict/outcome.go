@@ -21,6 +21,10 @@ type Outcome struct {
 // a provider.
 const EndWaits state.EndReason = "waits"
 
+// EndStuck ends no run either: the notification command is told that an agent has shown no sign
+// of life for as long as its idle timeout.
+const EndStuck state.EndReason = "stuck"
+
 // EndWarns ends no run either: the notification command is told that a budget is nearly used up.
 const EndWarns state.EndReason = "budget-warning"
 

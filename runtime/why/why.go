@@ -104,7 +104,13 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 	c := run.Codon(i)
 	if i > 0 {
 		before := run.Codon(i - 1)
-		if before.CodonID == c.CodonID {
+		switch {
+		case before.CodonID != c.CodonID:
+		case before.Interrupted == state.InterruptedByFallback:
+			return Retried, fmt.Sprintf("the provider did not let attempt %d work (%s), and %s was the next model of its fallback", max(before.Attempt, 1), reason(before), c.Model)
+		case before.Interrupted == state.InterruptedByLimit:
+			return Retried, fmt.Sprintf("attempt %d met a limit of its provider (%s), which was waited out", max(before.Attempt, 1), reason(before))
+		default:
 			return Retried, fmt.Sprintf("attempt %d failed (%s), and it was tried again as its onFailure says", max(before.Attempt, 1), reason(before))
 		}
 		return Next, fmt.Sprintf("codon %s before it was %s", before.CodonID, ending(before))

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -43,6 +44,43 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 		check.Note = fmt.Sprintf("opencode has the providers of your %s; its sessions are the execution's own", strings.Join(own, " and "))
 	}
 	return check
+}
+
+// providerKeys are the variables with the key of a provider, for those of which they are
+// known. A provider can have others in the user's configuration.
+var providerKeys = map[string][]string{
+	"anthropic": {"ANTHROPIC_API_KEY"}, "openai": {"OPENAI_API_KEY"}, "google": {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"},
+	"openrouter": {"OPENROUTER_API_KEY"}, "groq": {"GROQ_API_KEY"}, "mistral": {"MISTRAL_API_KEY"}, "deepseek": {"DEEPSEEK_API_KEY"},
+	"xai": {"XAI_API_KEY"}, "cerebras": {"CEREBRAS_API_KEY"},
+}
+
+// CheckProvider implements harness.Broker. It says something only of providers whose
+// variables are known, where no configuration of the user's can have a key either.
+func (Harness) CheckProvider(name string, environ []string) string {
+	env := harness.NewEnviron(environ)
+	names, login := providerKeys[name], name
+	if name == loginProvider { // its login alone
+		names, login = nil, "openai"
+	} else if names == nil {
+		return ""
+	}
+	if len(configurations(env)) > 0 || env[inlineVariable] != "" || env["OPENCODE_AUTH_CONTENT"] != "" {
+		return ""
+	}
+	for _, v := range names {
+		if env[v] != "" {
+			return ""
+		}
+	}
+	_, text := readThrough(userDirectory(env, "XDG_DATA_HOME", dataDirectory), loginName)
+	var logins map[string]json.RawMessage
+	if json.Unmarshal(text, &logins) == nil && logins[login] != nil {
+		return ""
+	}
+	if len(names) == 0 {
+		return "opencode has no login for " + login + "; run opencode auth login"
+	}
+	return fmt.Sprintf("opencode has no credentials for %s; set %s, or run opencode auth login", name, names[0])
 }
 
 // versionOf is the version that the package of npm states which the program is of. Another

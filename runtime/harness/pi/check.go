@@ -34,6 +34,17 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 	return check
 }
 
+// CheckProvider implements harness.Broker. Only of providers whose variables are known is
+// anything said, and of none that can have credentials in files of a cloud.
+func (Harness) CheckProvider(name string, environ []string) string {
+	p := provider(name)
+	names := keys(p)
+	if p == "" || len(names) == 0 || cloudFiles[p] != nil || credentials(harness.NewEnviron(environ), p).is != none {
+		return ""
+	}
+	return fmt.Sprintf("pi has no credentials for %s; set %s, or use /login in pi", p, names[len(names)-1])
+}
+
 // oldest is the first version that was tried. What older ones do with the options of
 // Command is not known.
 var oldest = []int{0, 73, 1}
