@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"os/exec"
 	"slices"
 	"time"
@@ -38,9 +39,16 @@ const Subcommand = "__costs"
 // takes longer continues by itself.
 const catchUpPatience = 3 * time.Second
 
+// shortJournal is the size in bytes up to which a journal is read within milliseconds.
+const shortJournal = 1 << 20
+
 // StartCatchUp has another process, of the program self, bring the cost index
-// of an execution up to date. It is best effort: hank cost does the same.
+// of an execution up to date. It is best effort: hank cost does the same, and
+// where the journal is short, it alone: the process takes longer than reading it.
 func StartCatchUp(self, execution string) {
+	if hasShortJournal(layout.Layout{Root: execution}) {
+		return
+	}
 	cmd := exec.Command(self, Subcommand, execution)
 	if cmd.Start() != nil {
 		return
@@ -54,6 +62,20 @@ func StartCatchUp(self, execution string) {
 	case <-done:
 	case <-time.After(catchUpPatience):
 	}
+}
+
+// hasShortJournal reports whether all of a journal is short. One that cannot be read is not.
+func hasShortJournal(l layout.Layout) bool {
+	segments, err := os.ReadDir(l.Events())
+	size := int64(0)
+	for _, s := range segments {
+		fi, serr := s.Info()
+		if serr != nil {
+			return false
+		}
+		size += fi.Size()
+	}
+	return err == nil && size <= shortJournal
 }
 
 // Answer is what a cost index says, one way.

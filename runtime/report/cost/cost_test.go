@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -194,6 +195,32 @@ func TestACatchUpThatFailsIsAnError(t *testing.T) {
 	StartCatchUp("/not/there", t.TempDir())
 	if took := time.Since(began); took > catchUpPatience {
 		t.Errorf("waited %s for a program that is not there", took)
+	}
+}
+
+// At the end of a run another process is started for the cost index only where reading
+// the journal takes longer than that process. Not parallel: a script that was just written
+// cannot be started while another test starts a process.
+func TestAShortJournalIsLeftToWhoAsks(t *testing.T) {
+	self := filepath.Join(t.TempDir(), "self")
+	if err := os.WriteFile(self, []byte("#!/bin/sh\n: >\"$2/started\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]bool{0: false, shortJournal: false, shortJournal + 1: true} {
+		root := t.TempDir()
+		events := layout.Layout{Root: root}.Events()
+		if err := os.MkdirAll(events, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, part := range map[string]int{"closed.jsonl": size / 2, "events.jsonl": size - size/2} {
+			if err := os.WriteFile(filepath.Join(events, name), make([]byte, part), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		StartCatchUp(self, root)
+		if _, err := os.Stat(filepath.Join(root, "started")); (err == nil) != want {
+			t.Errorf("a journal of %d bytes: started %v, want %v", size, err == nil, want)
+		}
 	}
 }
 
