@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"hank/internal/lazyregexp"
 )
 
 // Structure says which answers are taken, where an answer is data.
@@ -29,7 +30,7 @@ type SchemaError struct{ Message, Hint string }
 func (e *SchemaError) Error() string { return e.Message }
 
 // zod is how source of Zod is recognised.
-var zod = regexp.MustCompile(`(?m)\bz\s*\.\s*(object|array|string|number|enum|union|boolean|literal|strictObject|record)\b|from\s+['"]zod['"]|require\(['"]zod['"]\)`)
+var zod = lazyregexp.New(`(?m)\bz\s*\.\s*(object|array|string|number|enum|union|boolean|literal|strictObject|record)\b|from\s+['"]zod['"]|require\(['"]zod['"]\)`)
 
 // parseSchema reads the schema of a structured answer. The error is a *SchemaError.
 func parseSchema(text string) (*jsonschema.Resolved, error) {

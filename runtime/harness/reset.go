@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ var (
 	// resets 3:45pm (Europe/Berlin) · try again at 5:46 PM
 	resetClock = lazyregexp.New(`(?i)\b(?:resets?(?: at)?|try again at|available (?:again )?at) ` + clock)
 
-	spanPart = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s?(days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)`)
+	spanPart = lazyregexp.New(`(?i)(\d+(?:\.\d+)?)\s?(days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)`)
 )
 
 // ResetAt finds when a limit ends that a text speaks of: as seconds since 1970, as a span

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"mvdan.cc/sh/v3/syntax"
 
+	"hank/internal/lazyregexp"
 	"hank/plan"
 	"hank/plan/diagnostic"
 	"hank/runtime/harness"
@@ -108,7 +108,7 @@ func parse(ctx context.Context, sh, path, text string) string {
 
 // complaint is how shells begin: dash "sh: 2: Syntax error: …", bash "sh: line 2: syntax
 // error …", busybox "sh: syntax error: …".
-var complaint = regexp.MustCompile(`^(?:[^:]*/)?(?:sh|dash|bash|ash|busybox)?(?:\[\d+\])?: *(?:line )?(?:(\d+): )?`)
+var complaint = lazyregexp.New(`^(?:[^:]*/)?(?:sh|dash|bash|ash|busybox)?(?:\[\d+\])?: *(?:line )?(?:(\d+): )?`)
 
 // place takes the line out of a complaint; 1 if it has none.
 func place(why string) (line int, rest string) {
@@ -130,10 +130,10 @@ var reserved = strings.Fields("if then else elif fi do done case esac while unti
 // oddities are what the parser may read otherwise than one of the shells: a backslash, which
 // may be the last byte; a carriage return or another control character; a number in the place
 // of a file that is redirected in its turn (>&2>&1); $[.
-var oddities = regexp.MustCompile(`[\\\x00-\x08\x0b-\x1f]|[<>&]\s*\d+[<>]|\$\[`)
+var oddities = lazyregexp.New(`[\\\x00-\x08\x0b-\x1f]|[<>&]\s*\d+[<>]|\$\[`)
 
 // variableName is what every shell takes for the variable of a loop.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // parsable reports whether every sh can parse a text for sure, without a process. False
 // means only that sh has to be asked: the parser takes reserved words for commands, and
