@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/lazyregexp"
 	"hank/internal/short"
 )
 
@@ -247,12 +247,12 @@ func (p *patient) heal(most int) (question, asked string, err error) {
 }
 
 var (
-	namedFlag    = regexp.MustCompile(`^(--[a-z-]+)( |$)`)
-	namedCommand = regexp.MustCompile(`^hank (run|resume|retry|rollback|doctor)( (--[a-z-]+|last-success|TARGET|DIR|0s)\b)*`)
-	inTheWay     = regexp.MustCompile(`"([^"]+)" (is in the way|was changed after|cannot be read|is where the target)`)
-	noFolder     = regexp.MustCompile(`make an empty directory (\S+) if`)
-	leftLock     = regexp.MustCompile(`(/\S+\.lock) exists: `)
-	standsThere  = regexp.MustCompile(`is where the workspace (\S+) must be`)
+	namedFlag    = lazyregexp.New(`^(--[a-z-]+)( |$)`)
+	namedCommand = lazyregexp.New(`^hank (run|resume|retry|rollback|doctor)( (--[a-z-]+|last-success|TARGET|DIR|0s)\b)*`)
+	inTheWay     = lazyregexp.New(`"([^"]+)" (is in the way|was changed after|cannot be read|is where the target)`)
+	noFolder     = lazyregexp.New(`make an empty directory (\S+) if`)
+	leftLock     = lazyregexp.New(`(/\S+\.lock) exists: `)
+	standsThere  = lazyregexp.New(`is where the workspace (\S+) must be`)
 )
 
 // answers are the commands that a question names, in order, and what it asks a

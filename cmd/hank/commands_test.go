@@ -9,12 +9,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/lazyregexp"
 	"hank/internal/short"
 )
 
@@ -139,8 +141,8 @@ func TestEveryVerb(t *testing.T) {
 }
 
 var (
-	example   = regexp.MustCompile(`(?m)^Examples?: .*\bhank `)
-	upperWord = regexp.MustCompile(`[A-Z]{2,}`)
+	example   = lazyregexp.New(`(?m)^Examples?: .*\bhank `)
+	upperWord = late(`[A-Z]{2,}`)
 )
 
 // checkHelp wants an example, and each argument explained.
@@ -149,7 +151,7 @@ func checkHelp(t *testing.T, c *cli.Command, k verbCase) {
 	if c.Usage == "" || !example.MatchString(c.Description) {
 		t.Errorf("the help has no example: %q", c.Description)
 	}
-	for _, word := range upperWord.FindAllString(c.ArgsUsage, -1) {
+	for _, word := range upperWord().FindAllString(c.ArgsUsage, -1) {
 		if !strings.Contains(c.Description, word) && !strings.Contains(c.Usage, strings.ToLower(word)) {
 			t.Errorf("the help does not say what %s is", word)
 		}
@@ -197,4 +199,10 @@ func copied(t *testing.T, dir string) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return to
+}
+
+// late compiles a regular expression when it is first used: the test binary is hank, too, and
+// starts thousands of times.
+func late(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

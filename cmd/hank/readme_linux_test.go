@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/lazyregexp"
 	"hank/internal/short"
 	"hank/internal/term/termtest"
 )
@@ -82,7 +83,7 @@ wait $pid
 `
 
 // left out: what the tests do anyway.
-var leftOut = regexp.MustCompile(`(?m)^(go build|scripts/test)\b.*\n`)
+var leftOut = lazyregexp.New(`(?m)^(go build|scripts/test)\b.*\n`)
 
 // run gives the commands of a block, each of which must succeed unless it is to be
 // killed, and returns what is on the terminal then. The next block starts in the
@@ -119,14 +120,14 @@ func (r *reader) run(t *testing.T, lines string) string {
 }
 
 var (
-	counts = regexp.MustCompile(`\b\d+ (output files?|API tables?)\b`)
-	spaces = regexp.MustCompile(`  +`)
+	counts = lazyregexp.New(`\b\d+ (output files?|API tables?)\b`)
+	spaces = lazyregexp.New(`  +`)
 )
 
 // unchanging is a text without what differs from one time or place to the next.
 func unchanging(text string) string {
-	text = changingNames.ReplaceAllString(text, "NAME")
-	text = changingTimes.ReplaceAllString(text, " TIME ")
+	text = changingNames().ReplaceAllString(text, "NAME")
+	text = changingTimes().ReplaceAllString(text, " TIME ")
 	text = counts.ReplaceAllString(text, "N things")
 	return spaces.ReplaceAllString(text, "  ")
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/lazyregexp"
 	"hank/internal/short"
 	"hank/internal/term"
 	"hank/internal/term/termtest"
@@ -162,12 +163,12 @@ var drawnOver = regexp.MustCompile(`\r(?:\x1b\[(\d+)A)?\x1b\[[JK]`)
 
 // What differs from one time to the next.
 var (
-	changingNames = regexp.MustCompile(`\b\d{13}-[0-9a-z]{5}\b|\b\d{8}T\d{6}Z-[0-9a-f]{6}\b|\b[0-9a-f]{12}(?:[0-9a-f]{28})?\b`)
-	changingTimes = regexp.MustCompile(` *(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d\d:\d\d:\d\d|\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|µs|s)\b|\bjust now\b|\bnow\b(?: ago)?|\b\d+ (?:seconds?|minutes?) ago\b) *`)
-	changingSizes = regexp.MustCompile(`\d+ objects, \d+(?:\.\d+)? kB|up to event \d+|(sandbox +).*`)
-	cutReasons    = regexp.MustCompile(`(failure ignored: |  the s).*…`)                    // how much of it there is room for depends on the times before it
-	runLines      = regexp.MustCompile(`(?m)^(?:‹[a-z]+›)?[✓✗!»■](?:‹/›)? (?:‹[a-z]+›)?\[`) // their times have a column of a fixed width
-	padding       = regexp.MustCompile(`(\S)  +`)
+	changingNames = late(`\b\d{13}-[0-9a-z]{5}\b|\b\d{8}T\d{6}Z-[0-9a-f]{6}\b|\b[0-9a-f]{12}(?:[0-9a-f]{28})?\b`)
+	changingTimes = late(` *(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d\d:\d\d:\d\d|\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|µs|s)\b|\bjust now\b|\bnow\b(?: ago)?|\b\d+ (?:seconds?|minutes?) ago\b) *`)
+	changingSizes = late(`\d+ objects, \d+(?:\.\d+)? kB|up to event \d+|(sandbox +).*`)
+	cutReasons    = lazyregexp.New(`(failure ignored: |  the s).*…`)                    // how much of it there is room for depends on the times before it
+	runLines      = lazyregexp.New(`(?m)^(?:‹[a-z]+›)?[✓✗!»■](?:‹/›)? (?:‹[a-z]+›)?\[`) // their times have a column of a fixed width
+	padding       = lazyregexp.New(`(\S)  +`)
 )
 
 // steady gives what differs from one time to the next names of its own, as wide as
@@ -176,13 +177,13 @@ var (
 func (s *person) steady(text string) string {
 	text = strings.ReplaceAll(text, s.dir, "/home/ann/work")
 	text = cutReasons.ReplaceAllString(text, "$1…")
-	text = changingSizes.ReplaceAllStringFunc(text, func(found string) string {
-		if label := changingSizes.FindStringSubmatch(found)[1]; label != "" {
+	text = changingSizes().ReplaceAllStringFunc(text, func(found string) string {
+		if label := changingSizes().FindStringSubmatch(found)[1]; label != "" {
 			return label + "as this kernel has it"
 		}
 		return regexp.MustCompile(`\d[\d.]*`).ReplaceAllString(found, "12")
 	})
-	text = changingNames.ReplaceAllStringFunc(text, func(name string) string {
+	text = changingNames().ReplaceAllStringFunc(text, func(name string) string {
 		if len(name) == 40 {
 			return s.named(name[:12]) + "0123456789012345678901234567"
 		}
@@ -191,11 +192,11 @@ func (s *person) steady(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		inside := slices.ContainsFunc(strings.Split(p, "\n"), func(line string) bool {
-			at := changingTimes.FindStringIndex(line)
+			at := changingTimes().FindStringIndex(line)
 			return at != nil && strings.Contains(strings.TrimSpace(line[at[1]-min(2, at[1]):]), "  ") || at != nil && strings.HasSuffix(line[:at[1]], "  ")
 		})
 		fixed := runLines.MatchString(p)
-		p = changingTimes.ReplaceAllStringFunc(p, func(found string) string {
+		p = changingTimes().ReplaceAllStringFunc(p, func(found string) string {
 			if to := len(strings.TrimRight(found, " ")); fixed && strings.HasPrefix(found, " ") {
 				return fmt.Sprintf("%*s", to, "1.2s") + found[to:]
 			}
@@ -249,7 +250,7 @@ func wrapped(line string, columns int) string {
 	var out strings.Builder
 	used := 0
 	for len(line) > 0 {
-		if at := colour.FindStringIndex(line); at != nil && at[0] == 0 {
+		if at := colour().FindStringIndex(line); at != nil && at[0] == 0 {
 			out.WriteString(line[:at[1]])
 			line = line[at[1]:]
 			continue
@@ -267,7 +268,7 @@ func wrapped(line string, columns int) string {
 	return out.String() + "\n"
 }
 
-var colour = regexp.MustCompile(`‹[/a-z]+›`)
+var colour = late(`‹[/a-z]+›`)
 
 // readable writes colours in words.
 func readable(text string) string {
@@ -277,4 +278,4 @@ func readable(text string) string {
 	return strings.ReplaceAll(text, "\x1b", "‹escape›")
 }
 
-func uncoloured(text string) string { return colour.ReplaceAllString(text, "") }
+func uncoloured(text string) string { return colour().ReplaceAllString(text, "") }
