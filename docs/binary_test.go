@@ -13,19 +13,21 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"hank/internal/built"
 	"hank/internal/short"
 )
 
 var (
-	buildOnce sync.Once
-	binFolder string // of the program, built once for all tests
-	buildErr  error
+	buildOnce   sync.Once
+	buildFolder string // to be removed
+	binFolder   string // of the program, built once for all tests
+	buildErr    error
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if binFolder != "" {
-		os.RemoveAll(binFolder)
+	if buildFolder != "" {
+		os.RemoveAll(buildFolder)
 	}
 	os.Exit(code)
 }
@@ -34,12 +36,12 @@ func TestMain(m *testing.M) {
 func bin(t *testing.T) string {
 	t.Helper()
 	buildOnce.Do(func() {
-		if binFolder, buildErr = os.MkdirTemp("", "hank-docs-"); buildErr != nil {
+		if buildFolder, buildErr = os.MkdirTemp("", "hank-docs-"); buildErr != nil {
 			return
 		}
-		if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(binFolder, "hank"), "../cmd/hank").CombinedOutput(); err != nil {
-			buildErr = errors.New(string(out))
-		}
+		var program string
+		program, buildErr = built.Hank(buildFolder)
+		binFolder = filepath.Dir(program)
 	})
 	if buildErr != nil {
 		t.Fatal(buildErr)

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/built"
 	"hank/internal/short"
 	"hank/recovery"
 	"hank/recovery/finding"
@@ -35,12 +36,7 @@ var (
 
 // binary is the program itself, as people have it, built once.
 var binary = sync.OnceValues(func() (string, error) {
-	file := filepath.Join(os.Getenv("HANK_STATE_DIR"), "bin", "hank")
-	out, err := exec.Command("go", "build", "-o", file, "hank/cmd/hank").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building hank: %w\n%s", err, out)
-	}
-	return file, nil
+	return built.Hank(filepath.Join(os.Getenv("HANK_STATE_DIR"), "bin"))
 })
 
 // storied is a hank of six codons once its loop is laid out: files of all

@@ -19,6 +19,8 @@ import (
 
 	_ "hank/cmd/hank/upkeep" // the program's; see binary
 	_ "hank/runtime"
+
+	"hank/internal/built"
 )
 
 // binary is the program itself, as people have it, built once.
@@ -34,12 +36,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(shared, "hank")
-	out, err := exec.Command("go", "build", "-o", file, "hank/cmd/hank").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building hank: %w\n%s", err, out)
-	}
-	return file, nil
+	return built.Hank(shared)
 })
 
 // A lane is one execution and its model, and what was done to them.
