@@ -67,6 +67,14 @@ func Read(v *recovery.View) *Estimate {
 	return of(whole.State, v.Items())
 }
 
+// Of is Read of an execution that was read whole.
+func Of(v *recovery.View) *Estimate {
+	if v.Head.Done == 0 || v.Head.Done > mostSettled || v.Head.Bill().Paid() == 0 {
+		return nil
+	}
+	return of(v.State, v.Items())
+}
+
 // of estimates the rest of a plan. It is nil where nothing is left, or where nothing that was
 // settled has cost anything.
 func of(s *state.State, items []plan.Item) *Estimate {

@@ -57,9 +57,8 @@ func ListExecutions(in Settings, limit int, before string, prune bool) (*Executi
 		}
 		v, err := recovery.Read(e.Root)
 		if err == nil && v.State.Lineage == e.Lineage {
-			s := statusOf(v, in.Layers)
+			s := StatusOf(v, in, OptionFor(e.Root))
 			s.LastUsed = e.LastUsed
-			s.offer(optionFor(e.Root))
 			out.Executions = append(out.Executions, s)
 			continue
 		}
@@ -72,8 +71,16 @@ func ListExecutions(in Settings, limit int, before string, prune bool) (*Executi
 	return out, nil
 }
 
-// optionFor is the option with which commands find an execution, see ReadStatus.
-func optionFor(root string) string {
+// StatusOf is ReadStatus of an execution that was read whole, as far as its files tell: no
+// runtime is asked, and nothing is said of what a command to continue with would ask.
+func StatusOf(v *recovery.View, in Settings, option string) Status {
+	s := statusOf(v, in.Layers)
+	s.offer(option)
+	return s
+}
+
+// OptionFor is the option with which commands find an execution, see ReadStatus.
+func OptionFor(root string) string {
 	if found, err := layout.Find("."); err == nil && found == root {
 		return ""
 	}

@@ -364,8 +364,7 @@ func runEnd(v *recovery.View, run *state.Run, in Settings, option string) RunEnd
 		ended.Detail = shownEnd(run, option)
 	}
 	if !v.Live {
-		s := statusOf(v, in.Layers)
-		s.offer(option)
+		s := StatusOf(v, in, option)
 		if ended.Next = s.After; s.After != "" {
 			ended.Advice = &s.After
 		}

@@ -337,8 +337,9 @@ func (s *Status) ofRun(v *recovery.View, run *state.Run) {
 	log := v.Layout.Resolve(live.ClaudeLogPath)
 	s.Said, s.Tool = lastWords(v, live)
 	heard := s.LastEvent
-	if at := changedAt(log); at != nil && (heard == nil || at.After(*heard)) {
-		heard = at
+	if fi, err := os.Stat(log); err == nil && (heard == nil || fi.ModTime().After(*heard)) {
+		at := fi.ModTime().UTC()
+		heard = &at
 	}
 	s.Silent = heard != nil && time.Since(*heard) > silenceWarning
 }
@@ -375,16 +376,6 @@ func lastEventAt(path string) *time.Time {
 		at := event.Timestamp.UTC()
 		return &at
 	}
-}
-
-// changedAt is when a file was last written to; nil if it is not there.
-func changedAt(path string) *time.Time {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	at := fi.ModTime().UTC()
-	return &at
 }
 
 // raised is a command to continue with, and raises what is used up. What was

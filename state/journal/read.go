@@ -49,12 +49,12 @@ func ReadWanted(fsys vfs.FS, dir string, from uint64, want func(quotedType, data
 // Follow is Read that waits for more, looking every so often, until ctx is
 // done, whose error it returns. A journal that is not there yet is waited for.
 func Follow(ctx context.Context, fsys vfs.FS, dir string, from uint64, every time.Duration, fn func(Event) error) error {
-	r := newReader(fsys, dir, from)
+	t := NewTail(fsys, dir, from)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		var stopped error
-		err := r.drain(func(e Event) error {
+		err := t.Next(func(e Event) error {
 			if stopped = ctx.Err(); stopped == nil {
 				stopped = fn(e)
 			}
@@ -63,7 +63,7 @@ func Follow(ctx context.Context, fsys vfs.FS, dir string, from uint64, every tim
 		if stopped != nil {
 			return stopped
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			return err
 		}
 		select {
@@ -72,6 +72,28 @@ func Follow(ctx context.Context, fsys vfs.FS, dir string, from uint64, every tim
 		case <-tick.C:
 		}
 	}
+}
+
+// Tail is the end of a journal that may grow. Looking again costs what is new.
+type Tail struct{ r *reader }
+
+// NewTail is the end of a journal from the event with a number on.
+func NewTail(fsys vfs.FS, dir string, from uint64) *Tail {
+	return &Tail{newReader(fsys, dir, from)}
+}
+
+// Next is Read of what has come since the call before. A journal that is not there yet
+// has nothing.
+func (t *Tail) Next(fn func(Event) error) error {
+	var stopped error
+	err := t.r.drain(func(e Event) error {
+		stopped = fn(e)
+		return stopped
+	})
+	if stopped == nil && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // reader remembers where it stopped, so that looking again costs what is new.

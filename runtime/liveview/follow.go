@@ -1,0 +1,229 @@
+package liveview
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"hank/internal/vfs"
+	"hank/recovery"
+	"hank/recovery/layout"
+	"hank/recovery/lock"
+	"hank/runtime/outlook"
+	"hank/runtime/report"
+	"hank/runtime/verdict"
+	"hank/state"
+	"hank/state/journal"
+)
+
+// Every is how often a viewer that is looked at looks at the files.
+const Every = 200 * time.Millisecond
+
+// holderEvery is how often the process that holds an execution is looked for.
+const holderEvery = time.Second
+
+// judgeEvery is how often what a status says of a run in progress is read again where no
+// transition has asked for it: what the agent last said.
+const judgeEvery = 2 * time.Second
+
+// Follower keeps the view of an execution up to date.
+type Follower struct {
+	root, option string
+	settings     report.Settings
+	view         *View
+	tail         *journal.Tail
+	holder       string    // who holds the execution, as the files say
+	looked       time.Time // for the holder
+	judged       time.Time // when the status was last read
+}
+
+// Open reads an execution. The commands in it have the option, see report.ReadStatus.
+func Open(ctx context.Context, root string, in report.Settings, option string) (*Follower, error) {
+	f := &Follower{root: root, option: option, settings: in}
+	return f, f.read(ctx)
+}
+
+// View is the execution as it was last seen.
+func (f *Follower) View() *View { return f.view }
+
+// read reads the execution from the beginning.
+func (f *Follower) read(ctx context.Context) error {
+	now := time.Now()
+	holder := holderOf(layout.Layout{Root: f.root})
+	v, err := recovery.Read(f.root)
+	if err != nil {
+		return err
+	}
+	f.holder, f.looked = holder, now
+	f.view = Of(v, now.UTC(), f.option)
+	if last, known := lastEvent(v.Layout.Events()); known && !v.Live { // the state may be what the next opening makes of it
+		f.view.Seq = min(f.view.Seq, last)
+	}
+	if f.tail = journal.NewTail(vfs.OS, v.Layout.Events(), f.view.Seq+1); v.ForeignJournal {
+		f.tail = nil
+	}
+	return f.judge(ctx)
+}
+
+// lastEvent is the number of the last event of a journal, as its last line has it; false if
+// that cannot be read.
+func lastEvent(dir string) (seq uint64, known bool) {
+	path := journal.Current(dir)
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() { // a FIFO would not be opened before somebody writes to it
+		return 0, false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	for width := int64(8 << 10); ; width *= 8 {
+		from := max(0, fi.Size()-width)
+		end, err := io.ReadAll(io.NewSectionReader(f, from, fi.Size()-from))
+		if err != nil {
+			return 0, false
+		}
+		end = end[:max(0, bytes.LastIndexByte(end, '\n'))] // what follows it is being written
+		begin := bytes.LastIndexByte(end, '\n') + 1
+		if from > 0 && begin == 0 {
+			continue // the line is longer
+		}
+		_, err = fmt.Sscanf(string(end[begin:min(len(end), begin+40)]), `{"seq":%d,`, &seq)
+		return seq, err == nil
+	}
+}
+
+// Poll looks at the files, and reports whether the view is another one than before.
+func (f *Follower) Poll(ctx context.Context) (changed bool, err error) {
+	before := f.view
+	if now := time.Now(); now.Sub(f.looked) >= holderEvery {
+		f.looked = now
+		if holderOf(f.view.base.Layout) != f.holder {
+			return true, f.read(ctx)
+		}
+	}
+	judge, again, err := f.fold()
+	switch {
+	case again:
+		return true, f.read(ctx)
+	case err != nil:
+		return false, err
+	}
+	f.hear()
+	if judge || f.view.Live && time.Since(f.judged) >= judgeEvery && f.view.Heard.After(f.judged) {
+		return true, f.judge(ctx)
+	}
+	return f.view != before, nil
+}
+
+// fold takes in the events that have come. judge: one of them changes what a status says;
+// again: one of them takes a new reading.
+func (f *Follower) fold() (judge, again bool, err error) {
+	if f.tail == nil {
+		return false, false, nil
+	}
+	errAgain := errors.New("it takes a new reading")
+	err = f.tail.Next(func(e journal.Event) error {
+		next, known := f.view.Apply(e)
+		if !known || e.Type == state.TransitionEvent && !f.view.Live {
+			return errAgain
+		}
+		if e.Type == state.TransitionEvent && !isCost(e) {
+			judge = true
+		}
+		f.view = next
+		return nil
+	})
+	var gap *journal.GapError
+	switch {
+	case errors.Is(err, errAgain):
+		return false, true, nil
+	case errors.As(err, &gap):
+		return false, true, nil
+	}
+	return judge, false, err
+}
+
+// isCost reports whether an event tells of nothing but money.
+func isCost(e journal.Event) bool {
+	t, err := state.Decode(e.Data)
+	_, cost := t.(state.CostsUpdated)
+	return err == nil && cost
+}
+
+// hear looks when the agent last wrote something.
+func (f *Follower) hear() {
+	path := f.view.Transcript(f.view.Running())
+	if path == "" {
+		return
+	}
+	if fi, err := os.Stat(path); err == nil && fi.ModTime().After(f.view.Heard) {
+		next := *f.view
+		next.Heard = fi.ModTime().UTC()
+		f.view = &next
+	}
+}
+
+// judge brings the status to the event of the view.
+func (f *Follower) judge(ctx context.Context) error {
+	f.judged = time.Now()
+	next := *f.view
+	if !next.Live {
+		s, err := report.ReadStatus(ctx, f.root, f.settings, f.option)
+		if err != nil {
+			return err
+		}
+		next.Status = s
+	} else {
+		base := *next.base
+		s := report.StatusOf(&base, f.settings, f.option)
+		s.Forecast = outlook.Of(&base)
+		next.Status = &s
+	}
+	if at := next.Status.LastEvent; at != nil && at.After(next.Heard) {
+		next.Heard = *at
+	}
+	f.view = &next
+	return nil
+}
+
+// Follow calls fn with each view, the present one first, until the context ends or fn returns
+// an error, which it returns. It looks every so often.
+func (f *Follower) Follow(ctx context.Context, every time.Duration, fn func(*View) error) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for changed := true; ; {
+		if changed {
+			if err := fn(f.view); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		var err error
+		if changed, err = f.Poll(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// holderOf is who holds an execution, as its files say: another text after each change.
+func holderOf(l layout.Layout) string {
+	h, err := lock.ReadLock(vfs.OS, l.Lock())
+	if err != nil {
+		return ""
+	}
+	alive, _ := h.Process.Check()
+	return fmt.Sprintf("%d %s %s", h.PID, h.LockID, alive)
+}
+
+// isOver reports whether a verdict is one of an execution that is not in progress.
+func isOver(of verdict.Verdict) bool { return of != verdict.Running && of != verdict.Creating }

@@ -1,0 +1,253 @@
+//go:build unix
+
+package liveview
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hank/internal/vfs"
+	"hank/recovery"
+	"hank/recovery/layout"
+	"hank/runtime"
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
+	"hank/runtime/report"
+	"hank/runtime/request"
+	"hank/runtime/verdict"
+	"hank/state"
+	"hank/state/journal"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+const looped = `{"hank": [
+  {"id": "plan", "name": "Plan", "model": "shell", "continuationMode": "fresh", "promptText": "echo plan >plan; echo '::hank usage {\"costUSD\":0.25}'"},
+  {"type": "loop", "id": "rounds", "name": "Rounds", "terminateOn": {"type": "iterationLimit", "limit": 3}, "codons": [
+    {"id": "write", "name": "Write", "model": "shell", "continuationMode": "fresh", "promptText": "echo x >>text; echo '::hank usage {\"costUSD\":0.125}'"},
+    {"id": "check", "name": "Check", "model": "shell", "continuationMode": "fresh", "promptText": "wc text >count; echo '::hank usage {\"costUSD\":0.000000001}'"}]},
+  {"id": "flaky", "name": "Flaky", "model": "shell", "continuationMode": "fresh", "promptText": "[ -e ../fixed ] || exit 3", "onFailure": "abort"},
+  {"id": "end", "name": "End", "model": "shell", "continuationMode": "fresh", "promptText": "echo end >end", "gate": {"id": "ok", "when": "before", "kind": "approve", "summary": "Is this right?"}}]}`
+
+// start begins an execution of a hank.
+func start(t *testing.T, hank string) (root string, run func(request.Mode, exitcode.Code)) {
+	t.Helper()
+	dir := t.TempDir()
+	testkit.Write(t, filepath.Join(dir, "hank.json"), hank)
+	root = filepath.Join(t.TempDir(), "execution")
+	return root, func(mode request.Mode, want exitcode.Code) {
+		t.Helper()
+		var said []string
+		res, err := runtime.Run(context.Background(), request.Request{Mode: mode, Execution: root, Hank: dir, Version: "test",
+			Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}}, request.Answers{}, request.UI{Say: func(line string) { said = append(said, line) }})
+		if err != nil || res.Code != want {
+			t.Fatalf("ended with %+v, %v; want %d\n%s", res, err, want, strings.Join(said, "\n"))
+		}
+	}
+}
+
+// TestTheFoldIsWhatAReadingFinds: a view that follows event by event has at the end the state,
+// the counts and the money of a fresh reading, and on the way the state at each event.
+func TestTheFoldIsWhatAReadingFinds(t *testing.T) {
+	t.Parallel()
+	root, run := start(t, looped)
+	run(request.ModeRun, exitcode.Failed)
+	testkit.Write(t, filepath.Join(root, "fixed"), "")
+	run(request.ModeRetry, exitcode.Waiting)
+	fresh, err := recovery.Read(root)
+	testkit.Must(t, err)
+	whole := Of(fresh, time.Time{}, "")
+
+	var folded *state.State
+	var v *View
+	testkit.Must(t, journal.Read(vfs.OS, layout.Layout{Root: root}.Events(), 1, func(e journal.Event) error {
+		if e.Type != state.TransitionEvent {
+			return nil
+		}
+		tr, err := state.Decode(e.Data)
+		if err != nil {
+			return err
+		}
+		if folded == nil {
+			folded = &state.State{}
+		}
+		if folded, err = state.Apply(folded, e.Seq, tr); err != nil {
+			return err
+		}
+		if len(folded.ExecutionPlan()) == 0 {
+			return nil
+		}
+		if v == nil { // from here on event by event
+			base := *fresh
+			base.State, base.Head = folded, folded.Summary()
+			v = Of(&base, time.Time{}, "")
+			return nil
+		}
+		next, known := v.Apply(e)
+		if !known {
+			return fmt.Errorf("event %d was not taken", e.Seq)
+		}
+		if next.Seq != e.Seq || !next.At.Equal(e.Timestamp) {
+			t.Errorf("after event %d at %s the view is as of %d at %s", e.Seq, e.Timestamp, next.Seq, next.At)
+		}
+		if text(t, next.State) != text(t, folded) {
+			t.Fatalf("after event %d (%s) the view has another state", e.Seq, tr.Type())
+		}
+		if got, want := next.Recovery().Head.Bill(), folded.Bill(); got != want {
+			t.Errorf("after event %d: %v, want %v", e.Seq, got, want)
+		}
+		tree := next.Tree()
+		if got := tree.total(); got != folded.Bill() {
+			t.Errorf("after event %d the tree comes to %v, the state to %v", e.Seq, got, folded.Bill())
+		}
+		v = next
+		return nil
+	}))
+	if v == nil {
+		t.Fatal("there was no plan")
+	}
+	if text(t, v.State) != text(t, whole.State) {
+		t.Error("the fold has another state than the reading")
+	}
+	if got, want := v.Tree().Counts(), whole.Tree().Counts(); !reflect.DeepEqual(got, want) || got[verdict.Completed] != 8 || got[""] != 1 {
+		t.Errorf("the fold counts %v, the reading %v", got, want)
+	}
+	if got, want := v.Worked(time.Now()), whole.Worked(time.Now()); got != want {
+		t.Errorf("the fold has worked %s, the reading %s", got, want)
+	}
+	status, err := report.ReadStatus(context.Background(), root, report.Settings{}, "")
+	testkit.Must(t, err)
+	if status.Bill != whole.Tree().total() || status.Cost != state.Dollars(0.25)+3*state.Dollars(0.125)+3 {
+		t.Errorf("the status says %v, the tree %v", status.Bill, whole.Tree().total())
+	}
+	if n := NeedOf(status); n == nil || n.Reason != Gate || !strings.Contains(n.Text, "ok") {
+		t.Errorf("at a gate there is the need %+v", n)
+	}
+}
+
+// text is a state as JSON, without the number of its saves, which no event has.
+func text(t *testing.T, s *state.State) string {
+	t.Helper()
+	of := *s
+	of.Serial = 0
+	out, err := of.Marshal()
+	testkit.Must(t, err)
+	return string(out)
+}
+
+// total is what all nodes cost.
+func (t *Tree) total() state.Bill {
+	sum := t.Elsewhere
+	for _, n := range t.Nodes {
+		sum = sum.Plus(n.Bill)
+	}
+	return sum
+}
+
+// TestALoopIsFolded: of a loop the newest iteration is drawn, and all when it is open.
+func TestALoopIsFolded(t *testing.T) {
+	t.Parallel()
+	root, run := start(t, looped)
+	run(request.ModeRun, exitcode.Failed)
+	v, err := recovery.Read(root)
+	testkit.Must(t, err)
+	tree := Of(v, time.Time{}, "").Tree()
+	names := func(open func(state.CodonID) bool) (out []string) {
+		for _, r := range tree.Rows(open) {
+			name := string(r.Codon)
+			if name == "" {
+				name = fmt.Sprintf("(%s %d)", r.Loop, len(r.Has))
+			}
+			out = append(out, strings.Repeat(" ", r.Depth)+name)
+		}
+		return out
+	}
+	folded := []string{"plan", "(rounds 3)", " write#2", " check#2", "flaky", "end"}
+	if got := names(nil); !slices.Equal(got, folded) {
+		t.Errorf("folded: %q", got)
+	}
+	open := []string{"plan", "(rounds 3)", " (rounds 2)", "  write#0", "  check#0", " (rounds 2)", "  write#1", "  check#1", " (rounds 2)", "  write#2", "  check#2", "flaky", "end"}
+	if got := names(func(state.CodonID) bool { return true }); !slices.Equal(got, open) {
+		t.Errorf("open: %q", got)
+	}
+	if n := tree.Find("flaky"); n == nil || n.Verdict != verdict.Failed || n.Why == "" || n.Attempts != 1 {
+		t.Errorf("the codon that has failed: %+v", n)
+	}
+	if loop := tree.Nodes[1]; !loop.IsLoop() || loop.Verdict != verdict.Completed || loop.Attempts != 6 || loop.Name != "Rounds" || loop.Of == "" {
+		t.Errorf("the loop: %+v", loop)
+	}
+}
+
+// TestARunIsFollowedFromItsFiles: a follower has, while a run goes on and once it has ended, what
+// a fresh reading has, and the counts of its views never go back.
+func TestARunIsFollowedFromItsFiles(t *testing.T) {
+	t.Parallel()
+	root, run := start(t, looped)
+	run(request.ModeRun, exitcode.Failed)
+	f, err := Open(context.Background(), root, report.Settings{}, "")
+	testkit.Must(t, err)
+	if n := NeedOf(f.View().Status); n == nil || n.Reason != Failure {
+		t.Errorf("after a failure there is the need %+v", n)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	done := make(chan error, 1)
+	last := uint64(0)
+	go func() {
+		done <- f.Follow(ctx, 5*time.Millisecond, func(v *View) error {
+			if v.Seq < last {
+				t.Errorf("event %d came after event %d", v.Seq, last)
+			}
+			if last = v.Seq; v.Status.Gate != nil && !v.Live {
+				cancel()
+			}
+			return nil
+		})
+	}()
+	testkit.Write(t, filepath.Join(root, "fixed"), "")
+	run(request.ModeRetry, exitcode.Waiting)
+	<-done
+	fresh, err := recovery.Read(root)
+	testkit.Must(t, err)
+	if text(t, f.View().State) != text(t, fresh.State) {
+		t.Error("what was followed has another state than what is read")
+	}
+	if !reflect.DeepEqual(f.View().Tree().Counts(), Of(fresh, time.Time{}, "").Tree().Counts()) || f.View().Status.Gate == nil {
+		t.Errorf("the last view: %+v", f.View())
+	}
+}
+
+// TestThoseThatNeedAPersonAreFirst: a gate before a failure, before what is done.
+func TestThoseThatNeedAPersonAreFirst(t *testing.T) {
+	t.Parallel()
+	var rows []Execution
+	add := func(name string, live bool, reason Reason) {
+		e := Execution{Status: &report.Status{Execution: name, Live: live}}
+		if reason > 0 {
+			e.Need = &Need{Reason: reason}
+		}
+		rows = append(rows, e)
+	}
+	add("done", false, 0)
+	add("running", true, 0)
+	add("failed", false, Failure)
+	add("gate", true, Gate)
+	add("limit", true, Limit)
+	add("blocked", false, Blocked)
+	add("held", false, Hold)
+	Sort(rows)
+	var got []string
+	for _, r := range rows {
+		got = append(got, r.Status.Execution)
+	}
+	if want := []string{"gate", "held", "blocked", "failed", "limit", "running", "done"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
