@@ -17,6 +17,7 @@ import (
 	"hank/cmd/hank/author"
 	"hank/cmd/hank/call"
 	"hank/cmd/hank/upkeep"
+	"hank/cmd/hank/watch"
 	"hank/internal/argv"
 	"hank/internal/completion"
 	"hank/internal/typo"
@@ -154,7 +155,7 @@ func newApp() *cli.App {
 			author.Init(), validateCommand(), author.Plan(), author.Match(), fmtCommand(), schemaCommand(), modelsCommand(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
 			approveCommand(), rejectCommand(), holdCommand(), releaseCommand(),
-			statusCommand(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),
+			statusCommand(), watch.Command(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),
 			costCommand(), doctorCommand(), resetCommand(), upkeep.GC(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
 		},
 	}
@@ -204,6 +205,7 @@ journal of everything that happened, and recovers both after a crash.
    hank init                 create a starter hank
    hank run                  run it to completion, or resume after a crash
    hank status               show the status
+   hank watch                watch all runs on the whole screen, and act from there
    hank rollback X           restore any checkpoint; undo with hank rollback --undo
    hank retry                rerun the failed codon
    hank doctor               diagnose problems and suggest the next command

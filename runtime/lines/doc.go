@@ -1,7 +1,7 @@
 // Package lines reads windows of large text files: the lines from a number on, wherever they
 // are in a file of millions.
 //
-//   - An Index has the offset of every Stride-th line, 8 bytes each: a file of a million lines
+//   - An index has the offset of every stride-th line, 8 bytes each: a file of a million lines
 //     has an index of some 60 kB. It grows with its file, which is only ever appended to.
 //   - A File is a file with its index. It reads no more than the window and the lines between
 //     the indexed one and the first wanted.

@@ -14,7 +14,7 @@ type File struct {
 	name  string
 	file  *os.File
 	dir   string // where the index is saved; empty: nowhere
-	index Index
+	index index
 	kept  int64 // up to where the index is saved
 	size  int64 // of the file, when it was last looked at
 	seen  int64 // up to where it was searched for the ends of lines
@@ -39,15 +39,12 @@ func Open(name, dir string) (*File, error) {
 
 // Close saves the index, and closes the file.
 func (f *File) Close() error {
-	f.Save()
+	f.save()
 	return f.file.Close()
 }
 
 // Lines is how many complete lines the file had at the last Refresh.
 func (f *File) Lines() int { return f.index.lines }
-
-// Rest is how many bytes follow the last complete line.
-func (f *File) Rest() int64 { return max(0, f.size-f.index.end) }
 
 // readAtOnce is how much Refresh reads before it looks whether to go on.
 const readAtOnce = 1 << 20
@@ -61,7 +58,7 @@ func (f *File) Refresh(most int64) (changed, more bool, err error) {
 	}
 	f.size = fi.Size()
 	if f.size < f.index.end {
-		f.index, f.kept, f.seen, changed = Index{}, 0, 0, true
+		f.index, f.kept, f.seen, changed = index{}, 0, 0, true
 	}
 	before, at := f.index.lines, max(f.index.end, f.seen)
 	from := at
@@ -132,4 +129,12 @@ func readLine(in *bufio.Reader, text []byte, most int) ([]byte, int64, error) {
 			return text, size, err
 		}
 	}
+}
+
+// Percent is how much of the file is indexed.
+func (f *File) Percent() int {
+	if f.size == 0 {
+		return 100
+	}
+	return int(100 * max(f.index.end, f.seen) / f.size)
 }

@@ -13,27 +13,24 @@ import (
 	"hank/internal/vfs"
 )
 
-// Stride is how many lines there are between two indexed ones.
-const Stride = 128
+// stride is how many lines there are between two indexed ones.
+const stride = 128
 
-// Index has where lines begin. Its zero value is that of an empty file.
-type Index struct {
-	offsets []int64 // of the lines 0, Stride, 2*Stride …
+// index has where lines begin. Its zero value is that of an empty file.
+type index struct {
+	offsets []int64 // of the lines 0, stride, 2*stride …
 	lines   int     // complete ones
 	end     int64   // after the last complete one
 }
 
-// Lines is how many complete lines are indexed.
-func (x *Index) Lines() int { return x.lines }
-
 // add takes in what comes next in the file; a line whose end is not in it is left out.
-func (x *Index) add(part []byte, at int64) {
+func (x *index) add(part []byte, at int64) {
 	for {
 		n := bytes.IndexByte(part, '\n')
 		if n < 0 {
 			return
 		}
-		if x.lines%Stride == 0 {
+		if x.lines%stride == 0 {
 			x.offsets = append(x.offsets, x.end)
 		}
 		at += int64(n) + 1
@@ -42,12 +39,12 @@ func (x *Index) add(part []byte, at int64) {
 }
 
 // begin is where an indexed line at or before a line begins, and which that is.
-func (x *Index) begin(line int) (offset int64, first int) {
-	if line >= x.lines && x.lines%Stride == 0 || len(x.offsets) == 0 {
+func (x *index) begin(line int) (offset int64, first int) {
+	if line >= x.lines && x.lines%stride == 0 || len(x.offsets) == 0 {
 		return x.end, x.lines
 	}
-	i := min(line/Stride, len(x.offsets)-1)
-	return x.offsets[i], i * Stride
+	i := min(line/stride, len(x.offsets)-1)
+	return x.offsets[i], i * stride
 }
 
 // magic begins a saved index. A change of its form changes the number.
@@ -61,7 +58,7 @@ const lastBytes = 4 << 10
 var errMisfit = errors.New("the index does not fit the file")
 
 // encode writes an index of a file whose identity is known.
-func (x *Index) encode(id vfs.Identity, last []byte) []byte {
+func (x *index) encode(id vfs.Identity, last []byte) []byte {
 	sum := sha256.Sum256(last)
 	out := append([]byte(magic), sum[:]...)
 	for _, n := range []uint64{id.Device, id.Inode, uint64(x.lines), uint64(x.end), uint64(len(x.offsets))} {
@@ -75,7 +72,7 @@ func (x *Index) encode(id vfs.Identity, last []byte) []byte {
 }
 
 // decode reads what encode has written.
-func decode(text []byte, id vfs.Identity) (x Index, last [sha256.Size]byte, err error) {
+func decode(text []byte, id vfs.Identity) (x index, last [sha256.Size]byte, err error) {
 	const head = len(magic) + sha256.Size + 5*8
 	if len(text) < head+sha256.Size || string(text[:len(magic)]) != magic {
 		return x, last, errMisfit
@@ -89,7 +86,7 @@ func decode(text []byte, id vfs.Identity) (x Index, last [sha256.Size]byte, err 
 	for i := range n {
 		n[i] = binary.LittleEndian.Uint64(body[len(magic)+sha256.Size+8*i:])
 	}
-	if n[0] != id.Device || n[1] != id.Inode || int64(n[3]) > id.Size || uint64(len(body)-head) != 8*n[4] || (n[2]+Stride-1)/Stride != n[4] {
+	if n[0] != id.Device || n[1] != id.Inode || int64(n[3]) > id.Size || uint64(len(body)-head) != 8*n[4] || (n[2]+stride-1)/stride != n[4] {
 		return x, last, errMisfit
 	}
 	x.lines, x.end = int(n[2]), int64(n[3])
@@ -129,9 +126,9 @@ func (f *File) load() {
 	}
 }
 
-// Save saves the index, where that is worth it and the directory is there and may be written.
+// save saves the index, where that is worth it and the directory is there and may be written.
 // It is best effort: an index that is not saved is built again.
-func (f *File) Save() {
+func (f *File) save() {
 	id, told := f.identity()
 	if f.dir == "" || !told || f.index.end-f.kept < worthSaving {
 		return

@@ -60,7 +60,7 @@ func TestAWindowIsThatOfTheWholeText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 40 {
 		var text strings.Builder
-		for range r.IntN(5 * Stride) {
+		for range r.IntN(5 * stride) {
 			text.WriteString(strings.Repeat("x", r.IntN(30)*r.IntN(2)) + fmt.Sprint(r.IntN(1000)) + "\n")
 		}
 		if r.IntN(2) == 0 {
@@ -87,7 +87,7 @@ func TestAWindowIsThatOfTheWholeText(t *testing.T) {
 			t.Fatalf("%d lines, want %d", f.Lines(), strings.Count(whole, "\n"))
 		}
 		for range 30 {
-			from, n := r.IntN(len(want)+3), 1+r.IntN(2*Stride)
+			from, n := r.IntN(len(want)+3), 1+r.IntN(2*stride)
 			got := window(t, f, from, n, 1<<20)
 			if part := want[min(from, len(want)):min(from+n, len(want))]; strings.Join(got, "\n") != strings.Join(part, "\n") || len(got) != len(part) {
 				t.Fatalf("from %d, %d lines: %d, want %d", from, n, len(got), len(part))
@@ -130,13 +130,13 @@ func TestASavedIndexIsUsedWhereItFits(t *testing.T) {
 	text := strings.Repeat(line, 2*worthSaving/len(line))
 	f, name := opened(t, text, dir)
 	refresh(t, f, 0)
-	f.Save()
+	f.save()
 	path := saved(dir, name)
 	index, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := 8*(f.Lines()/Stride+1) + 1000; len(index) > most {
+	if most := 8*(f.Lines()/stride+1) + 1000; len(index) > most {
 		t.Errorf("the index of %d lines has %d bytes", f.Lines(), len(index))
 	}
 	reopened := func() *File {
@@ -198,7 +198,7 @@ func TestNoDirectoryIsMadeForAnIndex(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	f, _ := opened(t, strings.Repeat("x\n", worthSaving), dir)
 	refresh(t, f, 0)
-	f.Save()
+	f.save()
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Error("a directory was made")
 	}

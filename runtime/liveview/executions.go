@@ -69,7 +69,7 @@ func (l *List) Read() (*Executions, error) {
 		out.Rows = append(out.Rows, Execution{&s, NeedOf(&s)})
 	}
 	l.known = seen
-	Sort(out.Rows)
+	sortRows(out.Rows)
 	return out, nil
 }
 
@@ -96,9 +96,9 @@ func markOf(l layout.Layout) (m mark) {
 	return m
 }
 
-// Sort puts those first that need a person, the more urgent ones before, then those in
+// sortRows puts those first that need a person, the more urgent ones before, then those in
 // progress, then the others; of each kind the last used first.
-func Sort(rows []Execution) {
+func sortRows(rows []Execution) {
 	slices.SortStableFunc(rows, func(a, b Execution) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), b.LastUsed.Compare(a.LastUsed), cmp.Compare(a.Status.Execution, b.Status.Execution))
 	})

@@ -59,7 +59,7 @@ func (f *Follower) read(ctx context.Context) error {
 		return err
 	}
 	f.holder, f.looked = holder, now
-	f.view = Of(v, now.UTC(), f.option)
+	f.view = of(v, now.UTC(), f.option)
 	if last, known := lastEvent(v.Layout.Events()); known && !v.Live { // the state may be what the next opening makes of it
 		f.view.Seq = min(f.view.Seq, last)
 	}
@@ -129,7 +129,7 @@ func (f *Follower) fold() (judge, again bool, err error) {
 	}
 	errAgain := errors.New("it takes a new reading")
 	err = f.tail.Next(func(e journal.Event) error {
-		next, known := f.view.Apply(e)
+		next, known := f.view.apply(e)
 		if !known || e.Type == state.TransitionEvent && !f.view.Live {
 			return errAgain
 		}
@@ -190,29 +190,6 @@ func (f *Follower) judge(ctx context.Context) error {
 	}
 	f.view = &next
 	return nil
-}
-
-// Follow calls fn with each view, the present one first, until the context ends or fn returns
-// an error, which it returns. It looks every so often.
-func (f *Follower) Follow(ctx context.Context, every time.Duration, fn func(*View) error) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for changed := true; ; {
-		if changed {
-			if err := fn(f.view); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-		var err error
-		if changed, err = f.Poll(ctx); err != nil {
-			return err
-		}
-	}
 }
 
 // holderOf is who holds an execution, as its files say: another text after each change.

@@ -1,8 +1,6 @@
 package liveview
 
 import (
-	"time"
-
 	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -91,12 +89,4 @@ func failureOf(s *report.Status) string {
 		return string(k.CodonID) + report.During(k) + ": " + report.FirstLine(k.FailureReason.Message)
 	}
 	return report.FirstLine(s.EndDetail)
-}
-
-// Age is since when an execution is as it is: when it was last heard of, or used.
-func Age(s *report.Status) time.Time {
-	if s.LastEvent != nil {
-		return *s.LastEvent
-	}
-	return s.LastUsed
 }

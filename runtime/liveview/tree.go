@@ -219,20 +219,20 @@ func (n *Node) newest() *Node {
 	return n.Has[0]
 }
 
-// Counts is how many codons of the plan have each verdict; those to come have the empty one.
-func (t *Tree) Counts() map[verdict.Verdict]int {
-	counts := map[verdict.Verdict]int{}
+// counts is how many codons of the plan have each verdict; those to come have the empty one.
+func (t *Tree) counts() map[verdict.Verdict]int {
+	out := map[verdict.Verdict]int{}
 	var add func(list []*Node)
 	add = func(list []*Node) {
 		for _, n := range list {
 			if n.Codon != "" {
-				counts[n.Verdict]++
+				out[n.Verdict]++
 			}
 			add(n.Has)
 		}
 	}
 	add(t.Nodes)
-	return counts
+	return out
 }
 
 // Find is the node of a codon; nil: it is not in the plan.

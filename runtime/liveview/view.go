@@ -35,8 +35,8 @@ type View struct {
 	gone bool           // the newest run says running, and its runtime is proven gone
 }
 
-// Of is the view of an execution that was read whole at a time.
-func Of(v *recovery.View, at time.Time, option string) *View {
+// of is the view of an execution that was read whole at a time.
+func of(v *recovery.View, at time.Time, option string) *View {
 	out := &View{Execution: v.Layout.Root, Option: option, Seq: v.State.Seq, At: at, Live: v.Live, State: v.State, Plan: planview.Of(v), base: v}
 	if run := v.State.Newest(); run != nil {
 		out.gone = v.Crashed(run)
@@ -47,10 +47,10 @@ func Of(v *recovery.View, at time.Time, option string) *View {
 // Recovery is the execution as package recovery has it, with the state of the view.
 func (v *View) Recovery() *recovery.View { return v.base }
 
-// Apply returns the view with an event that comes next. It is pure. false: the event takes a
+// apply returns the view with an event that comes next. It is pure. false: the event takes a
 // new reading of the files, as one of a newer hank, or one that another runtime than the one
 // that was seen has written.
-func (v *View) Apply(e journal.Event) (*View, bool) {
+func (v *View) apply(e journal.Event) (*View, bool) {
 	if e.Seq <= v.Seq {
 		return v, true
 	}

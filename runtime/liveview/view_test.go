@@ -63,7 +63,7 @@ func TestTheFoldIsWhatAReadingFinds(t *testing.T) {
 	run(request.ModeRetry, exitcode.Waiting)
 	fresh, err := recovery.Read(root)
 	testkit.Must(t, err)
-	whole := Of(fresh, time.Time{}, "")
+	whole := of(fresh, time.Time{}, "")
 
 	var folded *state.State
 	var v *View
@@ -87,10 +87,10 @@ func TestTheFoldIsWhatAReadingFinds(t *testing.T) {
 		if v == nil { // from here on event by event
 			base := *fresh
 			base.State, base.Head = folded, folded.Summary()
-			v = Of(&base, time.Time{}, "")
+			v = of(&base, time.Time{}, "")
 			return nil
 		}
-		next, known := v.Apply(e)
+		next, known := v.apply(e)
 		if !known {
 			return fmt.Errorf("event %d was not taken", e.Seq)
 		}
@@ -116,7 +116,7 @@ func TestTheFoldIsWhatAReadingFinds(t *testing.T) {
 	if text(t, v.State) != text(t, whole.State) {
 		t.Error("the fold has another state than the reading")
 	}
-	if got, want := v.Tree().Counts(), whole.Tree().Counts(); !reflect.DeepEqual(got, want) || got[verdict.Completed] != 8 || got[""] != 1 {
+	if got, want := v.Tree().counts(), whole.Tree().counts(); !reflect.DeepEqual(got, want) || got[verdict.Completed] != 8 || got[""] != 1 {
 		t.Errorf("the fold counts %v, the reading %v", got, want)
 	}
 	if got, want := v.Worked(time.Now()), whole.Worked(time.Now()); got != want {
@@ -158,7 +158,7 @@ func TestALoopIsFolded(t *testing.T) {
 	run(request.ModeRun, exitcode.Failed)
 	v, err := recovery.Read(root)
 	testkit.Must(t, err)
-	tree := Of(v, time.Time{}, "").Tree()
+	tree := of(v, time.Time{}, "").Tree()
 	names := func(open func(state.CodonID) bool) (out []string) {
 		for _, r := range tree.Rows(open) {
 			name := string(r.Codon)
@@ -199,27 +199,30 @@ func TestARunIsFollowedFromItsFiles(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	done := make(chan error, 1)
-	last := uint64(0)
+	testkit.Write(t, filepath.Join(root, "fixed"), "")
 	go func() {
-		done <- f.Follow(ctx, 5*time.Millisecond, func(v *View) error {
+		last := uint64(0)
+		for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+			_, err := f.Poll(ctx)
+			v := f.View()
 			if v.Seq < last {
 				t.Errorf("event %d came after event %d", v.Seq, last)
 			}
-			if last = v.Seq; v.Status.Gate != nil && !v.Live {
-				cancel()
+			if last = v.Seq; err != nil || v.Status.Gate != nil && !v.Live {
+				done <- err
+				return
 			}
-			return nil
-		})
+		}
+		done <- ctx.Err()
 	}()
-	testkit.Write(t, filepath.Join(root, "fixed"), "")
 	run(request.ModeRetry, exitcode.Waiting)
-	<-done
+	testkit.Must(t, <-done)
 	fresh, err := recovery.Read(root)
 	testkit.Must(t, err)
 	if text(t, f.View().State) != text(t, fresh.State) {
 		t.Error("what was followed has another state than what is read")
 	}
-	if !reflect.DeepEqual(f.View().Tree().Counts(), Of(fresh, time.Time{}, "").Tree().Counts()) || f.View().Status.Gate == nil {
+	if !reflect.DeepEqual(f.View().Tree().counts(), of(fresh, time.Time{}, "").Tree().counts()) || f.View().Status.Gate == nil {
 		t.Errorf("the last view: %+v", f.View())
 	}
 }
@@ -242,7 +245,7 @@ func TestThoseThatNeedAPersonAreFirst(t *testing.T) {
 	add("limit", true, Limit)
 	add("blocked", false, Blocked)
 	add("held", false, Hold)
-	Sort(rows)
+	sortRows(rows)
 	var got []string
 	for _, r := range rows {
 		got = append(got, r.Status.Execution)

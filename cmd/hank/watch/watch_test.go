@@ -1,0 +1,404 @@
+//go:build linux
+
+package watch_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+)
+
+// binary builds hank once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "hank-watch-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "hank")
+	if out, err := exec.Command("go", "build", "-o", path, "hank/cmd/hank").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// world is a directory with an execution, and the registry of its user.
+type world struct {
+	t    *testing.T
+	hank string
+	dir  string
+	root string
+	env  []string
+}
+
+const hostile = "\\033]0;owned\\007\\033]52;c;b3duZWQ=\\007\\033[2J\\033[1;1Howned"
+
+// newWorld makes an execution that waits at its gate.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	hank, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, hank: hank, dir: t.TempDir()}
+	w.root = filepath.Join(w.dir, "ex")
+	w.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "HANK_STATE_DIR=" + filepath.Join(w.dir, "state"), "LANG=C.UTF-8", "TERM=xterm-256color"}
+	w.write("hank/hank.json", `{"hank": [
+	  {"id": "first", "name": "First", "model": "shell", "continuationMode": "fresh", "promptText": "echo one >one; seq 1000; printf '`+strings.ReplaceAll(hostile, `\`, `\\`)+`\\n'; echo the last word"},
+	  {"id": "second", "name": "Second", "model": "shell", "continuationMode": "fresh", "gate": {"id": "ok", "when": "before", "kind": "approve", "summary": "Is this right?"},
+	   "promptText": "echo begun; until [ -e ../go ]; do sleep 0.05; done; echo two >two"}]}`)
+	w.run(7, "run", "hank", "-e", "ex")
+	return w
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(w.hank, args...)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	return cmd
+}
+
+// run runs hank, wants an exit code, and returns what was printed.
+func (w *world) run(code int, args ...string) string {
+	w.t.Helper()
+	cmd := w.command(args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
+		w.t.Fatalf("hank %q ended with %v, want %d:\n%s", args, err, code, out)
+	}
+	return string(out)
+}
+
+// screen is hank watch in a terminal.
+type screen struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	tty   *os.File
+	mu    sync.Mutex
+	term  *vt.Emulator
+	wrote int64  // bytes that were written to the terminal
+	all   []byte // the last of them
+	over  chan struct{}
+}
+
+// watch starts hank watch in a terminal of a size.
+func (w *world) watch(columns, rows int, args ...string) *screen {
+	w.t.Helper()
+	s := &screen{t: w.t, cmd: w.command(append([]string{"watch"}, args...)...), term: vt.NewEmulator(columns, rows), over: make(chan struct{})}
+	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.tty = tty
+	go func() { _, _ = io.Copy(tty, s.term) }() // what a terminal answers when it is asked
+	go func() {
+		defer close(s.over)
+		part := make([]byte, 4096)
+		for {
+			n, err := tty.Read(part)
+			s.mu.Lock()
+			_, _ = s.term.Write(part[:n])
+			s.wrote += int64(n)
+			s.all = append(s.all, part[:n]...)
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	w.t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		_ = tty.Close()
+		<-s.over
+	})
+	return s
+}
+
+// text are the rows of the terminal.
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.term.String()
+}
+
+// wait waits until the terminal shows something.
+func (s *screen) wait(want string) string {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		text := s.text()
+		if strings.Contains(text, want) {
+			return text
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%q does not come; there is\n%s", want, text)
+		}
+	}
+}
+
+// keys types.
+func (s *screen) keys(keys string) {
+	s.t.Helper()
+	if _, err := s.tty.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// leave leaves, and wants the exit code 0.
+func (s *screen) leave() {
+	s.t.Helper()
+	s.keys("q")
+	if err := s.cmd.Wait(); err != nil {
+		s.t.Fatalf("left with %v; there is\n%s", err, s.text())
+	}
+}
+
+// quiet waits until nothing is written for a while, and returns how much was written by then.
+func (s *screen) quiet(while time.Duration) int64 {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		before := s.written()
+		time.Sleep(while)
+		if s.written() == before {
+			return before
+		}
+	}
+	s.t.Fatal("the terminal is written to all the time, though nothing changes")
+	return 0
+}
+
+func (s *screen) written() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wrote
+}
+
+// TestWatchInATerminal goes through what a person does: looks at the list, at the run, its
+// transcript and diff, answers the gate after seeing what it is about, and leaves.
+func TestWatchInATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.watch(120, 30)
+	s.wait("1 execution, 1 needs you")
+	s.keys("\r")
+	text := s.wait("the last word")
+	for _, want := range []string{"! gate: ", "> ✓ first", "completed", "as of event "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if title := strings.Contains(string(s.all), "owned\x07"); title {
+		t.Error("the agent has set the title of the terminal")
+	}
+	s.keys("d")
+	s.wait("+one")
+	s.keys("\x1b")
+	s.wait("the last word")
+	s.keys("\tk")
+	s.wait("not following any more")
+	s.keys("/777\r")
+	s.wait("│ 777")
+	s.quiet(time.Second)
+	s.keys("a")
+	if text := s.wait("+one"); !strings.Contains(text, "approve gate ok?") {
+		t.Errorf("what is asked:\n%s", text)
+	}
+	s.keys("y\r")
+	s.wait("approved at gate ok")
+	w.write("ex/go", "")
+	w.run(0, "run", "-e", "ex")
+	s.wait("completed, 2 of 2 finished")
+	s.leave()
+	if text := string(s.all); !strings.Contains(text, "completed, 2 of 2 finished, $0.00") || !strings.Contains(text, "\x1b[?1049l") {
+		t.Errorf("what is left on the terminal:\n%q", text[max(0, len(text)-300):])
+	}
+}
+
+// TestAWatcherChangesNothing: watchers of a run that are killed, stopped and not read change
+// neither the run nor a file of the execution; a run that ends is seen to end.
+func TestAWatcherChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(0, "approve", "ok", "-e", "ex")
+	before := w.digest()
+	for range 3 {
+		s := w.watch(80, 24, "ex")
+		s.wait("as of event ")
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+	}
+	if now := w.digest(); now != before {
+		t.Errorf("watchers have changed the execution:\n%s\nbefore:\n%s", now, before)
+	}
+	run := w.command("run", "-e", "ex")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = run.Process.Kill() }()
+	s := w.watch(100, 30, "ex")
+	s.wait("▶ second")
+	s.wait("begun")
+	unread, err := pty.StartWithSize(w.command("watch", "ex"), &pty.Winsize{Cols: 100, Rows: 30}) // nobody reads it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	for range 3 {
+		k := w.watch(90, 20, "ex")
+		k.wait("▶ second")
+		_ = k.cmd.Process.Kill()
+		_ = k.cmd.Wait()
+	}
+	w.write("ex/go", "")
+	if err := run.Wait(); err != nil {
+		t.Errorf("the run that was watched ended with %v", err)
+	}
+	s.wait("completed, 2 of 2 finished")
+	s.leave()
+}
+
+// digest are the names and sizes of all files of the execution.
+func (w *world) digest() string {
+	var out strings.Builder
+	err := filepath.WalkDir(w.root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		fi, err := d.Info()
+		fmt.Fprintln(&out, path, fi.Size(), fi.ModTime())
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestAThousandSizes: after any change of size the screen is as wide as the terminal and right.
+func TestAThousandSizes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.watch(100, 30, "ex")
+	s.wait("as of event ")
+	r := rand.New(rand.NewPCG(5, 6))
+	size := func(columns, rows int) {
+		s.mu.Lock()
+		s.term.Resize(columns, rows)
+		s.mu.Unlock()
+		if err := pty.Setsize(s.tty, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 1000 {
+		size(1+r.IntN(200), 1+r.IntN(60))
+		if i%50 == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	size(1, 1)
+	size(110, 24)
+	text := s.wait("q: leave")
+	for _, want := range []string{"! gate: ", "> ✓ first", "the last word", "as of event "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	s.leave()
+}
+
+// TestPlainWatchHasNoEscape: without a terminal, on a dumb one, or as asked, each fact is a line,
+// and no byte steers.
+func TestPlainWatchHasNoEscape(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, args := range [][]string{{"watch"}, {"watch", "ex"}, {"watch", "ex", "--plain"}} {
+		out := w.run(0, args...)
+		if strings.ContainsAny(out, "\x1b\x07\r") || !strings.Contains(out, "waiting") || !strings.Contains(out, "hank approve ok") && len(args) > 1 {
+			t.Errorf("hank %q:\n%q", args, out)
+		}
+	}
+	w.env = append(w.env, "ACCESSIBLE=1")
+	s := w.watch(100, 30, "ex")
+	s.wait("hank approve ok")
+	_ = s.cmd.Wait()
+	if bytes.Contains(s.all, []byte("\x1b")) {
+		t.Errorf("ACCESSIBLE=1: %q", s.all)
+	}
+	if out := w.run(2, "watch", "nowhere"); !strings.Contains(out, "nowhere") {
+		t.Errorf("no execution: %s", out)
+	}
+}
+
+// TestNoColourByAnyValue: NO_COLOR takes the colours away, whatever it is.
+func TestNoColourByAnyValue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, c := range []struct {
+		env    string
+		colour bool
+	}{{"NO_COLOR=", true}, {"NO_COLOR=1", false}, {"NO_COLOR=yes", false}, {"NO_COLOR=0", false}} {
+		env := w.env
+		w.env = append(env[:len(env):len(env)], c.env)
+		s := w.watch(100, 30, "ex")
+		w.env = env
+		s.wait("the last word")
+		s.leave()
+		if colour := bytes.Contains(s.all, []byte("\x1b[33m")) || bytes.Contains(s.all, []byte(";33m")); colour != c.colour {
+			t.Errorf("%s: colours: %t", c.env, colour)
+		}
+	}
+}
+
+// TestWatchUnderTmux shows the same under tmux, which takes away what a terminal may not get.
+func TestWatchUnderTmux(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not here")
+	}
+	w := newWorld(t)
+	tmux := func(args ...string) string {
+		cmd := exec.Command("tmux", append([]string{"-S", filepath.Join(w.dir, "tmux"), "-f", "/dev/null"}, args...)...)
+		cmd.Dir, cmd.Env = w.dir, w.env
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	tmux("new-session", "-d", "-x", "110", "-y", "24", w.hank+" watch ex")
+	defer tmux("kill-server")
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		text := tmux("capture-pane", "-p")
+		if strings.Contains(text, "> ✓ first") && strings.Contains(text, "the last word") && strings.Contains(text, "as of event ") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("under tmux there is\n%s", text)
+		}
+	}
+}

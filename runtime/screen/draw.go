@@ -1,0 +1,508 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hank/internal/term"
+	"hank/runtime/liveview"
+	"hank/runtime/report"
+	"hank/runtime/verdict"
+)
+
+// wide is from how many columns on the plan and a transcript are beside each other, and small
+// below which size there are three rows and no more.
+const (
+	wide         = 100
+	smallColumns = 30
+	smallRows    = 8
+)
+
+// The colours, which say nothing by themselves.
+const (
+	plainText = ""
+	bold      = "1"
+	dim       = "2"
+	red       = "31"
+	green     = "32"
+	yellow    = "33"
+	reverse   = "7"
+)
+
+// Draw makes the rows of the screen: as many as it has, none wider than it is.
+func (s *Screen) Draw() []string {
+	var out []string
+	switch {
+	case s.Height < 3 || s.Width < 10:
+		out = []string{s.fit(s.headline(), s.Width)}
+	case s.Height < smallRows || s.Width < smallColumns:
+		out = []string{s.fit(s.headline(), s.Width), s.fit(s.middle(), s.Width), s.fit(s.statusLine(), s.Width)}
+	default:
+		out = s.full()
+	}
+	for len(out) < s.Height {
+		out = append(out, "")
+	}
+	return out[:s.Height]
+}
+
+// body is how many rows there are between the first one and the last two.
+func (s *Screen) body() int { return max(1, s.Height-3-len(s.need())) }
+
+// full is a screen with everything.
+func (s *Screen) full() []string {
+	out := []string{s.paint(bold, s.fit(s.headline(), s.Width))}
+	for _, row := range s.need() {
+		out = append(out, s.paint(yellow, row))
+	}
+	rows := s.body()
+	var body []string
+	switch s.page {
+	case List:
+		body = s.drawList(rows)
+	case Run:
+		body = s.drawRun(rows)
+	default:
+		body = s.drawText(rows)
+	}
+	for len(body) < rows {
+		body = append(body, "")
+	}
+	out = append(out, body[:rows]...)
+	return append(out, s.paint(reverse, s.padded(s.statusLine(), s.Width)), s.paint(dim, s.fit(s.keyLine(), s.Width)))
+}
+
+// headline is the first row.
+func (s *Screen) headline() string {
+	if s.view == nil {
+		if s.list == nil {
+			return "hank watch: reading the executions"
+		}
+		need := 0
+		for _, e := range s.list.Rows {
+			if e.Need != nil {
+				need++
+			}
+		}
+		text := "hank watch: " + term.Count(len(s.list.Rows), "execution")
+		switch {
+		case need == 1:
+			text += ", 1 needs you"
+		case need > 1:
+			text += fmt.Sprintf(", %d need you", need)
+		}
+		return text
+	}
+	st := s.view.Status
+	text := fmt.Sprintf("%s  %s %s, %s", term.OneLine(st.Name), s.symbol(st.Verdict), st.Verdict, verdict.ProgressText(st.Done, st.Extent, st.Caveats))
+	if st.Forecast != nil && s.view.Live {
+		text += ", " + st.Forecast.Text()
+	}
+	return text
+}
+
+// need is why the execution needs a person; nothing where it does not.
+func (s *Screen) need() []string {
+	if s.view == nil || s.page == Help {
+		return nil
+	}
+	n := liveview.NeedOf(s.view.Status)
+	if n == nil {
+		return nil
+	}
+	text := n.Reason.String() + ": " + term.OneLine(n.Text)
+	if n.Reason == liveview.Gate {
+		text += "  (a: approve, A: reject)"
+	} else if n.Command != "" {
+		text += "; next: " + term.OneLine(n.Command)
+	}
+	return []string{s.fit("! "+text, s.Width)}
+}
+
+// middle is the second of three rows.
+func (s *Screen) middle() string {
+	if rows := s.need(); len(rows) > 0 {
+		return rows[0]
+	}
+	if n := s.Selected(); n != nil {
+		return fmt.Sprintf("%s %s %s", s.symbol(n.Verdict), n.Codon, word(n))
+	}
+	if at := s.at(); at >= 0 && s.view == nil {
+		e := s.list.Rows[at]
+		return fmt.Sprintf("%s %s %s", s.symbol(e.Verdict), term.OneLine(e.Name), e.Verdict)
+	}
+	return ""
+}
+
+// statusLine is the row that says where the execution is.
+func (s *Screen) statusLine() string {
+	switch {
+	case s.failed != "":
+		return "cannot be read: " + s.failed
+	case s.view == nil && s.list != nil:
+		text := "as of " + s.list.At.Local().Format(time.TimeOnly)
+		if s.list.Unread > 0 {
+			text += fmt.Sprintf(", %d that cannot be read are left out (hank ls --prune)", s.list.Unread)
+		}
+		return text
+	case s.view == nil:
+		return ""
+	}
+	v := s.view
+	spent := v.Recovery().Head.Bill().Short()
+	if b := v.Budget(); b > 0 {
+		spent += " of " + b.Text()
+	}
+	parts := []string{fmt.Sprintf("as of event %d, %s", v.Seq, v.At.Local().Format(time.TimeOnly)), term.Duration(v.Worked(s.Now).Truncate(time.Second)) + " of work", spent}
+	if d := v.Silence(s.Now); d >= 10*time.Second {
+		parts = append(parts, "silent for "+term.Duration(d.Truncate(time.Second)))
+	}
+	if sha := v.State.Base; sha != "" {
+		parts = append(parts, "checkpoint "+report.Short(sha))
+	}
+	if v.Status.RunID != "" {
+		parts = append(parts, "run "+string(v.Status.RunID))
+	}
+	return strings.Join(parts, " | ")
+}
+
+// keyLine is the last row: what was said, what is typed, or the keys.
+func (s *Screen) keyLine() string {
+	switch {
+	case s.typing == "search":
+		return "/" + s.typed + "_"
+	case s.typing == "reply":
+		return "reply (enter: send, esc: back): " + s.typed + "_"
+	case s.notice != "":
+		return s.notice
+	}
+	switch s.page {
+	case List:
+		return "enter: look   j/k: move   ?: keys   q: leave"
+	case Run:
+		text := "tab: pane   d: diff   c: checkpoints   o: events   m: money   /: search   ?: keys   q: leave"
+		if s.view != nil && s.view.Live {
+			text += " (the run goes on)"
+		}
+		return text
+	case Answer:
+		return "y: yes   n: no   j/k: scroll"
+	}
+	return "esc: back   j/k: scroll   y: copy   ?: keys   q: leave"
+}
+
+// drawList are the rows of the executions.
+func (s *Screen) drawList(rows int) (out []string) {
+	if s.list == nil {
+		return nil
+	}
+	if len(s.list.Rows) == 0 {
+		return []string{s.fit("no executions of this user on this machine; to start one: hank run HANK", s.Width)}
+	}
+	at := max(0, s.at())
+	from := max(0, min(at-rows/2, len(s.list.Rows)-rows))
+	for i := from; i < len(s.list.Rows) && len(out) < rows; i++ {
+		e := s.list.Rows[i]
+		left := fmt.Sprintf("%s %-11s %-20s %4d/%-4s %8s", s.symbol(e.Verdict), e.Verdict, term.Fit(term.OneLine(e.Name), 20), e.Done, e.Extent, e.Bill.Short())
+		right := term.ShortPath(e.Status.Execution)
+		code := plainText
+		if e.Need != nil {
+			right, code = e.Need.Reason.String()+": "+term.OneLine(e.Need.Text), colourOf(e.Verdict)
+		} else if e.Live {
+			code = green
+		}
+		out = append(out, s.row(i == at, code, left+"  "+right, s.Width))
+	}
+	return out
+}
+
+// panes is how the screen of a run is divided: the columns of the plan, whether the transcript
+// is beside it, and the columns and rows of that.
+func (s *Screen) panes() (plan int, beside bool, columns, rows int) {
+	rows = max(1, s.body()-1)
+	if s.Width < wide {
+		return s.Width, false, s.Width, rows
+	}
+	plan = min(70, max(44, s.Width*2/5))
+	return plan, true, s.Width - plan - 3, rows
+}
+
+// drawRun are the rows of the plan, and of the transcript of the selected codon.
+func (s *Screen) drawRun(rows int) []string {
+	plan, beside, columns, _ := s.panes()
+	if !beside {
+		if s.inLog {
+			return s.drawLog(rows, columns)
+		}
+		return s.drawPlan(rows, plan)
+	}
+	left, right := s.drawPlan(rows, plan), s.drawLog(rows, columns)
+	var out []string
+	for i := range rows {
+		l, r := "", ""
+		if i < len(left) {
+			l = left[i]
+		}
+		if i < len(right) {
+			r = right[i]
+		}
+		bar := " │ "
+		if s.Plain {
+			bar = " | "
+		}
+		out = append(out, l+strings.Repeat(" ", max(0, plan-visible(l)))+s.paint(dim, bar)+r)
+	}
+	return out
+}
+
+// drawPlan are the rows of the plan.
+func (s *Screen) drawPlan(rows, columns int) (out []string) {
+	list := s.rows()
+	if len(list) == 0 {
+		return []string{s.fit("no plan yet", columns)}
+	}
+	at := s.selected(list)
+	from := max(0, min(at-rows/2, len(list)-rows))
+	for i := from; i < len(list) && len(out) < rows; i++ {
+		r := list[i]
+		name := string(r.Codon)
+		switch {
+		case r.IsLoop():
+			name = "loop " + string(r.Loop)
+			if n := len(r.Has); n > 1 {
+				name += fmt.Sprintf(" x%d", n) // iterations
+			}
+		case r.IsIteration():
+			name = fmt.Sprintf("iteration %d", r.Iteration+1)
+		}
+		left := strings.Repeat("  ", r.Depth) + s.symbol(r.Verdict) + " " + term.OneLine(name)
+		right := word(r.Node)
+		if d := r.Elapsed(s.Now); d > 0 && columns >= 44 {
+			right += fmt.Sprintf(" %7s", term.Duration(d.Truncate(100*time.Millisecond)))
+		}
+		if r.Bill.Cost > 0 {
+			right += fmt.Sprintf(" %7s", r.Bill.Cost.Text())
+		}
+		room := columns - 2
+		if gap := room - term.Columns(left) - term.Columns(right); gap >= 1 {
+			left += strings.Repeat(" ", gap) + right
+		} else {
+			left = s.fit(left, max(8, room-term.Columns(right)-1)) + " " + right
+		}
+		out = append(out, s.row(i == at, colourOf(r.Verdict), left, columns))
+	}
+	return out
+}
+
+// word is the verdict on a node; of a codon to come: that it is next, or nothing.
+func word(n *liveview.Node) string {
+	text := string(n.Verdict)
+	switch {
+	case text == "" && n.Next:
+		text = "next"
+	case n.Attempts > 1 && n.Codon != "":
+		text += fmt.Sprintf(" (%d attempts)", n.Attempts)
+	}
+	if n.But != "" {
+		text += ": " + term.Fit(term.OneLine(n.But), 24)
+	}
+	return text
+}
+
+// drawLog are a heading and the rows of the transcript.
+func (s *Screen) drawLog(rows, columns int) []string {
+	n := s.Selected()
+	head := "no codon is selected"
+	if n != nil {
+		head = fmt.Sprintf("%s  %s", n.Codon, word(n))
+		if n.Run != nil && n.Run != s.view.State.Newest() {
+			head += fmt.Sprintf(", in run %s (%s)", n.Run.RunID, s.view.OfRun(n.Run))
+		}
+		if n.Why != "" {
+			head += ": " + term.OneLine(n.Why)
+		}
+	}
+	mark := " "
+	if s.inLog {
+		mark = ">"
+	}
+	if s.Log == nil {
+		why := "nothing was printed yet"
+		if n != nil && n.Record == nil {
+			why = "it has not run yet"
+		}
+		return []string{s.paint(bold, s.fit(mark+head, columns)), s.paint(dim, s.fit(why, columns))}
+	}
+	switch {
+	case s.Log.progress() < 100:
+		head += fmt.Sprintf("  [reading, %d %%]", s.Log.progress())
+	case s.Log.follows():
+		head += "  [following]"
+	}
+	out := []string{s.paint(bold, s.fit(mark+head, columns))}
+	window := s.Log.window()
+	if len(window) == 0 {
+		return append(out, s.paint(dim, s.fit("nothing was printed yet", columns)))
+	}
+	for _, row := range window {
+		if len(out) == rows {
+			break
+		}
+		out = append(out, s.paint(colourOfRow(row), s.fit(row, columns)))
+	}
+	return out
+}
+
+// colourOfRow is the colour of a row of a transcript, by what it begins with.
+func colourOfRow(row string) string {
+	trimmed := strings.TrimLeft(row, " │")
+	for _, of := range []struct{ begin, code string }{
+		{"✗", red}, {"⎿ error:", red}, {"stderr:", yellow}, {"↻", yellow}, {"●", bold}, {"⎿", dim}, {"✻", dim}, {"·", dim}, {"- ", plainText}, {"+ ", plainText},
+	} {
+		if strings.HasPrefix(trimmed, of.begin) {
+			return of.code
+		}
+	}
+	return plainText
+}
+
+// drawText are the rows of a page that is text.
+func (s *Screen) drawText(rows int) []string {
+	title := s.title
+	if s.page == Answer && s.question != nil {
+		title = s.question.Title
+	}
+	var out []string
+	for _, row := range term.Wrap(term.OneLine(title), max(1, s.Width)) {
+		out = append(out, s.paint(bold, s.fit(row, s.Width)))
+	}
+	if len(s.text) == 0 && s.page != Help {
+		return append(out, s.paint(dim, "reading"))
+	}
+	for i := s.top; i < len(s.text) && len(out) < rows; i++ {
+		code := plainText
+		switch row := s.text[i]; {
+		case s.page != Diff && s.page != Answer:
+		case strings.HasPrefix(row, "+++"), strings.HasPrefix(row, "---"), strings.HasPrefix(row, "diff "):
+			code = bold
+		case strings.HasPrefix(row, "+"):
+			code = green
+		case strings.HasPrefix(row, "-"):
+			code = red
+		case strings.HasPrefix(row, "@@"):
+			code = dim
+		}
+		out = append(out, s.paint(code, s.fit(s.text[i], s.Width)))
+	}
+	return out
+}
+
+// row is a row that can be selected.
+func (s *Screen) row(selected bool, code, text string, columns int) string {
+	mark := "  "
+	if selected {
+		mark, code = "> ", reverse
+	}
+	text = s.fit(mark+text, columns)
+	if selected && s.Colour {
+		text = s.padded(text, columns)
+	}
+	return s.paint(code, text)
+}
+
+// colourOf is the colour of a verdict, beside its word.
+func colourOf(of verdict.Verdict) string {
+	switch of {
+	case verdict.Completed:
+		return green
+	case verdict.Failed, verdict.Crashed, verdict.Blocked, verdict.Refused:
+		return red
+	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.RolledBack, verdict.Skipped:
+		return yellow
+	case "", verdict.NotBegun:
+		return dim
+	}
+	return bold
+}
+
+func (s *Screen) symbol(of verdict.Verdict) string { return liveview.Symbol(of, s.Plain) }
+
+// fit is a line cut to columns, with nothing in it that steers the terminal.
+func (s *Screen) fit(line string, columns int) string {
+	line = term.Fit(strings.ReplaceAll(term.Printable(line), "\n", " "), columns)
+	if !s.Plain {
+		return line
+	}
+	return strings.Map(ascii, line)
+}
+
+// ascii is a character where there are no others than those of ASCII.
+func ascii(r rune) rune {
+	switch r {
+	case '…':
+		return '~'
+	case '●', '·':
+		return '*'
+	case '⎿', '│':
+		return '|'
+	case '✓':
+		return '+'
+	case '✗':
+		return 'x'
+	}
+	if r > 126 {
+		return '?'
+	}
+	return r
+}
+
+func (s *Screen) padded(line string, columns int) string {
+	line = s.fit(line, columns)
+	return line + strings.Repeat(" ", max(0, columns-term.Columns(line)))
+}
+
+func (s *Screen) paint(code, text string) string {
+	if !s.Colour || code == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// visible is how many columns a painted line takes.
+func visible(line string) int {
+	n := 0
+	for line != "" {
+		begin := strings.Index(line, "\x1b[")
+		if begin < 0 {
+			return n + term.Columns(line)
+		}
+		n += term.Columns(line[:begin])
+		_, line, _ = strings.Cut(line[begin:], "m")
+	}
+	return n
+}
+
+// helpText are the keys.
+func helpText() []string {
+	return strings.Split(`j k up down         move, or scroll
+ctrl+d ctrl+u       by half a page; the page keys by a whole one
+g G                 the beginning, the end
+enter               look at it; fold and unfold a loop
+esc                 back
+tab                 the plan, the transcript
+f                   follow the codon in progress; scrolling up ends that
+
+/ n N               search the transcript, next, previous
+e E                 next and previous error in the transcript
+v                   the transcript in $PAGER
+p                   the run as a plain stream; p comes back
+d c o m             diff of the codon, checkpoints, events, money
+y                   copy what is shown (OSC 52)
+
+a A                 approve, reject the gate that waits: shows the diff first
+s S X               skip the codon, stop after it, stop now: each asks first
+r                   roll back to the codon: shows the preview first
+
+q                   leave; the run goes on`, "\n")
+}

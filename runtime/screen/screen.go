@@ -1,0 +1,668 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hank/internal/term"
+	"hank/runtime/liveview"
+	"hank/runtime/report"
+	"hank/state"
+)
+
+// Page is what is shown of an execution, or of all.
+type Page int
+
+// The pages.
+const (
+	List Page = iota // the executions
+	Run              // the plan and a transcript
+	Diff
+	Checkpoints
+	Events
+	Money
+	Help
+	Answer // what a question is about, and its answer
+)
+
+// Screen is what is on the terminal.
+type Screen struct {
+	Width, Height int
+	Colour        bool // escape sequences of the 16 colours
+	Plain         bool // ASCII instead of symbols
+	Now           time.Time
+	Log           *Log // of the selected codon; nil: it has no transcript
+
+	page   Page
+	before Page // the one under the help
+
+	list     *liveview.Executions
+	chosen   string // the directory of the row
+	view     *liveview.View
+	tree     *liveview.Tree
+	codon    state.CodonID // that is selected; empty: a loop is
+	loop     state.CodonID // of the selected loop
+	auto     bool          // the selection stays at the codon in progress
+	inLog    bool          // keys scroll the transcript, not the plan
+	open     map[state.CodonID]bool
+	text     []string // of a page that is text
+	title    string
+	top      int // of the text
+	question *question
+
+	typing string // what the line that is typed is for: search, reply; empty: none is
+	typed  string
+	sought string // what was searched for last
+	notice string // what was said last
+	failed string // why the files cannot be read
+}
+
+// question is what a person is asked before something is done.
+type question struct {
+	Title string
+	Show  []string // the command of hank whose output is looked at first
+	Do    []string // the command that is run after a yes
+	Reply string   // the option that takes a typed text; empty: none is asked for
+	Needs bool     // the reply may not be empty
+}
+
+// Command is what a key asks of the world outside.
+type Command any
+
+// The commands.
+type (
+	// Quit leaves; the run goes on.
+	Quit struct{}
+	// Enter looks at an execution, Leave at none.
+	Enter struct{ Execution string }
+	Leave struct{}
+	// Show runs a command of hank for its output, which Shown gets.
+	Show struct {
+		Page Page
+		Args []string
+	}
+	// Do runs a command of hank that acts; Told gets what it has said.
+	Do struct{ Args []string }
+	// Pager shows a transcript in the pager, Stream the run as a plain stream.
+	Pager  struct{ Args []string }
+	Stream struct{ Args []string }
+	// Copy puts a text into the clipboard.
+	Copy struct{ Text string }
+)
+
+// New is a screen with the list of executions.
+func New() *Screen {
+	return &Screen{Width: 80, Height: 24, open: map[state.CodonID]bool{}, auto: true}
+}
+
+// resize gives the screen another size.
+func (s *Screen) Resize(width, height int) {
+	s.Width, s.Height = max(1, width), max(1, height)
+	s.fitLog()
+}
+
+// SetLog gives the screen the transcript of the selected codon; nil: it has none.
+func (s *Screen) SetLog(l *Log) {
+	s.Log = l
+	s.fitLog()
+}
+
+func (s *Screen) fitLog() {
+	if s.Log != nil {
+		_, _, columns, rows := s.panes()
+		s.Log.resize(columns, rows)
+	}
+}
+
+// Listed gives the screen the executions.
+func (s *Screen) Listed(list *liveview.Executions) {
+	s.list, s.failed = list, ""
+	if s.at() < 0 && len(list.Rows) > 0 {
+		s.chosen = list.Rows[0].Status.Execution
+	}
+}
+
+// at is where the chosen execution is in the list; -1: it is not.
+func (s *Screen) at() int {
+	if s.list == nil {
+		return -1
+	}
+	return slices.IndexFunc(s.list.Rows, func(e liveview.Execution) bool { return e.Status.Execution == s.chosen })
+}
+
+// Viewed gives the screen the execution that is looked at.
+func (s *Screen) Viewed(v *liveview.View) {
+	if s.view == nil || s.view.State != v.State || s.view.Live != v.Live {
+		s.tree = v.Tree()
+	}
+	if s.view == nil && s.page == List {
+		s.page = Run
+	}
+	s.view, s.failed = v, ""
+	if s.auto || s.codon != "" && s.tree.Find(s.codon) == nil {
+		s.selectNext()
+	}
+}
+
+// Failed says why the files cannot be read; what was read before stays.
+func (s *Screen) Failed(why string) { s.failed = term.OneLine(why) }
+
+// Told says what came of a command.
+func (s *Screen) Told(text string) { s.notice = term.OneLine(text) }
+
+// Shown gives the screen the output of a command for a page.
+func (s *Screen) Shown(page Page, text string) {
+	if page != s.page {
+		return // it was left meanwhile
+	}
+	end := page == Events && (s.text == nil || s.top >= len(s.text)-s.body()) // what is new is there
+	s.text = strings.Split(strings.TrimRight(strings.ReplaceAll(term.Printable(text), "\t", "    "), "\n"), "\n")
+	if s.top = min(s.top, max(0, len(s.text)-1)); end {
+		s.top = max(0, len(s.text)-s.body()+1)
+	}
+}
+
+// Shows is the page on the screen, and the command whose output it is; nil: it is none.
+func (s *Screen) Shows() (Page, []string) {
+	switch s.page {
+	case Events:
+		return Events, []string{"events", "--limit", "500"}
+	case Checkpoints:
+		return Checkpoints, []string{"checkpoints", "--graph"}
+	case Money:
+		return Money, []string{"cost"}
+	}
+	return s.page, nil
+}
+
+// selectNext selects the codon in progress, or the one that comes next, or the last.
+func (s *Screen) selectNext() {
+	s.codon, s.loop = "", ""
+	if k := s.view.Running(); k != nil && s.tree.Find(k.CodonID) != nil {
+		s.codon = k.CodonID
+		return
+	}
+	for _, r := range s.tree.Rows(nil) {
+		if r.Codon != "" && (r.Verdict != "" || s.codon == "") {
+			s.codon = r.Codon
+		}
+	}
+}
+
+// rows are those of the plan.
+func (s *Screen) rows() []liveview.Row {
+	if s.tree == nil {
+		return nil
+	}
+	return s.tree.Rows(func(id state.CodonID) bool { return s.open[id] })
+}
+
+// selected is the row of the plan that is selected; -1: none is.
+func (s *Screen) selected(rows []liveview.Row) int {
+	for i, r := range rows {
+		if s.codon != "" && r.Codon == s.codon || s.codon == "" && r.IsLoop() && r.Loop == s.loop {
+			return i
+		}
+	}
+	for i, r := range rows { // it is in a loop that was folded
+		if n := s.tree.Find(s.codon); n != nil && r.IsLoop() && r.Loop == n.Loop {
+			return i
+		}
+	}
+	return -1
+}
+
+// Selected is the attempt whose transcript is shown; nil: there is none.
+func (s *Screen) Selected() *liveview.Node {
+	if s.tree == nil || s.view == nil {
+		return nil
+	}
+	if n := s.tree.Find(s.codon); n != nil {
+		return n
+	}
+	var last *liveview.Node // of a loop: the newest codon in it
+	for _, n := range s.tree.Nodes {
+		for _, i := range n.Has {
+			for _, k := range i.Has {
+				if n.Loop == s.loop && k.Record != nil {
+					last = k
+				}
+			}
+		}
+	}
+	return last
+}
+
+// move moves the selection, or what is scrolled, by rows.
+func (s *Screen) move(by int) {
+	switch {
+	case s.page == List:
+		if s.list != nil && len(s.list.Rows) > 0 {
+			s.chosen = s.list.Rows[min(max(0, s.at()+by), len(s.list.Rows)-1)].Status.Execution
+		}
+	case s.page != Run:
+		s.top = min(max(0, s.top+by), max(0, len(s.text)-1))
+	case s.inLog:
+		s.scroll(by)
+	default:
+		rows := s.rows()
+		at := s.selected(rows) + by
+		if step := 1; len(rows) > 0 {
+			if by < 0 {
+				step = -1
+			}
+			for at = min(max(0, at), len(rows)-1); at >= 0 && at < len(rows) && rows[at].IsIteration(); {
+				at += step
+			}
+			at = min(max(0, at), len(rows)-1)
+			s.codon, s.loop, s.auto = rows[at].Codon, rows[at].Loop, false
+		}
+	}
+}
+
+// scroll scrolls the transcript.
+func (s *Screen) scroll(by int) {
+	if s.Log == nil {
+		return
+	}
+	follows := s.Log.follows()
+	if s.Log.scroll(by); follows && !s.Log.follows() {
+		s.notice = "not following any more; G or f follows again"
+	}
+}
+
+// Key does what a key stands for, and returns what it asks of the world outside.
+func (s *Screen) Key(key string) []Command {
+	if s.typing != "" {
+		return s.typedKey(key)
+	}
+	s.notice = ""
+	if s.page == Answer {
+		return s.answered(key)
+	}
+	if cmds, done := s.common(key); done {
+		return cmds
+	}
+	switch s.page {
+	case List:
+		if key == "enter" || key == "right" || key == "l" {
+			if s.at() >= 0 {
+				s.auto = true
+				return []Command{Enter{s.chosen}}
+			}
+		}
+	case Run:
+		return s.runKey(key)
+	}
+	return nil
+}
+
+// common are the keys that every page has.
+func (s *Screen) common(key string) ([]Command, bool) {
+	page := max(1, s.Height-4)
+	switch key {
+	case "q", "ctrl+c":
+		return []Command{Quit{}}, true
+	case "?":
+		if s.page == Help {
+			s.page = s.before
+			return nil, true
+		}
+		s.before, s.page, s.top = s.page, Help, 0
+		s.text, s.title = helpText(), "keys"
+		return nil, true
+	case "esc", "backspace", "left", "h":
+		return s.back(), true
+	case "j", "down":
+		s.move(1)
+	case "k", "up":
+		s.move(-1)
+	case "pgdown", "ctrl+f", "space", " ":
+		s.move(page)
+	case "pgup", "ctrl+b":
+		s.move(-page)
+	case "ctrl+d":
+		s.move(page / 2)
+	case "ctrl+u":
+		s.move(-page / 2)
+	case "g", "home":
+		s.end(false)
+	case "G", "end":
+		s.end(true)
+	default:
+		return s.pageKey(key)
+	}
+	return nil, true
+}
+
+// end goes to the beginning or the end of what is scrolled.
+func (s *Screen) end(last bool) {
+	switch {
+	case s.page == Run && s.inLog && s.Log != nil && last:
+		s.Log.last()
+	case s.page == Run && s.inLog && s.Log != nil:
+		s.Log.first()
+		s.notice = "not following any more; G or f follows again"
+	case last && s.page != List && s.page != Run:
+		s.top = max(0, len(s.text)-s.body())
+	case last:
+		s.move(1 << 30)
+	default:
+		s.move(-1 << 30)
+	}
+}
+
+// back goes to the page before.
+func (s *Screen) back() []Command {
+	switch s.page {
+	case List:
+		return nil
+	case Run:
+		if s.inLog && s.Width < wide {
+			s.inLog = false
+			return nil
+		}
+		s.page, s.view, s.tree, s.inLog, s.auto = List, nil, nil, false, true
+		s.codon, s.loop, s.failed = "", "", ""
+		return []Command{Leave{}}
+	case Help:
+		s.page = s.before
+		if s.before == List || s.before == Run {
+			return nil
+		}
+		return s.show(s.before, nil)
+	}
+	s.page = Run
+	return nil
+}
+
+// pageKey are the keys that lead from page to page.
+func (s *Screen) pageKey(key string) ([]Command, bool) {
+	if s.view == nil {
+		return nil, false
+	}
+	switch key {
+	case "d":
+		return s.diff(), true
+	case "c":
+		return s.show(Checkpoints, nil), true
+	case "o":
+		return s.show(Events, nil), true
+	case "m":
+		return s.show(Money, nil), true
+	case "y":
+		return s.copy(), true
+	case "p":
+		return []Command{Stream{s.args("log", "-f")}}, true
+	case "r":
+		return s.rollback(), true
+	case "a", "A":
+		return s.answer(key == "a"), true
+	case "s", "S", "X":
+		return s.control(key), true
+	}
+	return nil, false
+}
+
+// control asks about what a run in progress is to do.
+func (s *Screen) control(key string) []Command {
+	if !s.view.Live {
+		s.notice = "no run is in progress"
+		return nil
+	}
+	switch key {
+	case "s":
+		return s.ask("skip the codon in progress? What it has done stays.", []string{"status"}, s.args("skip"))
+	case "S":
+		return s.ask("stop the run after the codon in progress?", []string{"status"}, s.args("stop", "--after-codon"))
+	}
+	return s.ask("stop the run now? The codon in progress is stopped, and its work is kept.", []string{"status"}, s.args("stop"))
+}
+
+// runKey are the keys of the page of a run alone.
+func (s *Screen) runKey(key string) []Command {
+	switch key {
+	case "tab":
+		s.inLog = !s.inLog
+	case "enter", "right", "l":
+		if rows := s.rows(); s.codon == "" && s.selected(rows) >= 0 {
+			s.open[s.loop] = !s.open[s.loop]
+		} else {
+			s.inLog = true
+		}
+	case "f":
+		s.auto = true
+		if s.selectNext(); s.Log != nil {
+			s.Log.last()
+		}
+		s.notice = "following"
+	case "v":
+		if n := s.Selected(); n != nil && n.Record != nil {
+			return []Command{Pager{s.args("log", string(n.Codon), "--run", string(n.Run.RunID), "--attempt", fmt.Sprint(max(1, n.Record.Attempt)), "--full")}}
+		}
+	case "/":
+		s.typing, s.typed, s.inLog = "search", "", true
+	case "n", "N":
+		s.search(key == "N")
+	case "e", "E":
+		s.find("error", "", isError, key == "E")
+	}
+	return nil
+}
+
+// search looks for what was searched for last.
+func (s *Screen) search(back bool) {
+	if s.sought == "" {
+		s.notice = "nothing to look for; / searches"
+		return
+	}
+	want := strings.ToLower(s.sought)
+	s.find(fmt.Sprintf("%q", s.sought), want, func(row string) bool { return strings.Contains(strings.ToLower(row), want) }, back)
+}
+
+// find goes to the next row that is wanted, past the end from the beginning on; see find of the Log.
+func (s *Screen) find(what, needle string, wanted func(string) bool, back bool) {
+	if s.Log == nil {
+		s.notice = "there is no transcript"
+		return
+	}
+	found, all := s.Log.find(needle, wanted, back)
+	if !found && all {
+		if found, all = s.Log.findAround(needle, wanted, back); found {
+			s.notice = "past the end; on from the beginning"
+			if back {
+				s.notice = "past the beginning; on from the end"
+			}
+		}
+	}
+	switch {
+	case found:
+	case all:
+		s.notice = "no " + what
+	default:
+		s.notice = fmt.Sprintf("no %s up to here; the same key looks on", what)
+	}
+}
+
+// args are those of a command of hank about the execution.
+func (s *Screen) args(args ...string) []string {
+	return append(args, "-e", s.view.Execution)
+}
+
+// show goes to a page that is the output of a command; nil: that of the page.
+func (s *Screen) show(page Page, args []string) []Command {
+	s.page, s.top, s.text = page, 0, nil
+	if args == nil {
+		_, args = s.Shows()
+	}
+	if args == nil {
+		return nil
+	}
+	s.title = report.ShortNames("hank " + strings.Join(args, " "))
+	return []Command{Show{page, s.args(args...)}}
+}
+
+// diff shows what the selected codon has changed.
+func (s *Screen) diff() []Command {
+	args := s.diffArgs(s.Selected())
+	if args == nil {
+		s.notice = "the codon has no checkpoint yet"
+		return nil
+	}
+	return s.show(Diff, args)
+}
+
+// diffArgs are those of the command that shows what an attempt has changed; nil: it has no
+// checkpoint.
+func (s *Screen) diffArgs(n *liveview.Node) []string {
+	if n == nil || n.Record == nil || n.Record.BaseCheckpoint == "" {
+		return nil
+	}
+	if sha := n.Record.Checkpoint(); sha != "" {
+		return []string{"diff", string(n.Record.BaseCheckpoint), string(sha), "--patch"}
+	}
+	return []string{"diff", string(n.Record.BaseCheckpoint), "--patch"} // the workspace as it is
+}
+
+// copy puts what is selected into the clipboard.
+func (s *Screen) copy() []Command {
+	text := ""
+	switch {
+	case s.page == Run && s.Log != nil:
+		text = strings.Join(s.Log.window(), "\n")
+	case s.page != Run:
+		text = strings.Join(s.text[min(s.top, len(s.text)):min(len(s.text), s.top+s.body())], "\n")
+	}
+	if text == "" {
+		s.notice = "there is nothing to copy"
+		return nil
+	}
+	s.notice = "what is shown was sent to the clipboard (OSC 52), if the terminal takes it"
+	return []Command{Copy{text}}
+}
+
+// rollback asks about a rollback to the checkpoint of the selected codon, with its preview.
+func (s *Screen) rollback() []Command {
+	n := s.Selected()
+	switch {
+	case s.view.Live:
+		s.notice = "a run is in progress; stop it first (S or X)"
+		return nil
+	case n == nil || n.Record == nil || n.Checkpoint == "":
+		s.notice = "the codon has no checkpoint to go back to"
+		return nil
+	}
+	target := "sha:" + string(n.Checkpoint)
+	return s.ask(fmt.Sprintf("roll the workspace back to %s (checkpoint %.12s)? The present state is kept in a checkpoint; hank rollback --undo comes back.", n.Codon, n.Checkpoint),
+		[]string{"rollback", target, "--dry-run"}, s.args("rollback", target, "--yes"))
+}
+
+// answer asks about the gate that the execution waits at, with what is judged.
+func (s *Screen) answer(yes bool) []Command {
+	g := s.view.Status.Gate
+	if g == nil {
+		s.notice = "no gate waits for an answer"
+		return nil
+	}
+	verb := "approve"
+	if !yes {
+		verb = "reject"
+	}
+	n := s.tree.Find(g.CodonID)
+	show := s.diffArgs(n)
+	if n == nil || n.Record == nil { // the gate is before its codon
+		show = []string{"diff", "initial", string(g.Checkpoint), "--patch"}
+	}
+	cmds := s.ask(fmt.Sprintf("%s gate %s? %s (checkpoint %.12s)", verb, g.Gate, g.Summary, g.Checkpoint), show,
+		s.args(verb, g.Gate, "--checkpoint", string(g.Checkpoint)))
+	if s.question != nil {
+		s.question.Reply, s.question.Needs = "--reply", yes && g.Kind == "reply"
+	}
+	return cmds
+}
+
+// ask asks a question, with the output of a command to look at.
+func (s *Screen) ask(title string, show, do []string) []Command {
+	s.question = &question{Title: title, Show: s.args(show...), Do: do}
+	s.page, s.top, s.text = Answer, 0, nil
+	return []Command{Show{Answer, s.question.Show}}
+}
+
+// answered are the keys at a question.
+func (s *Screen) answered(key string) []Command {
+	switch key {
+	case "y":
+		if s.question.Reply != "" {
+			s.typing, s.typed = "reply", ""
+			return nil
+		}
+		return s.do(s.question.Do)
+	case "n", "esc", "q", "ctrl+c":
+		s.page, s.question, s.notice = Run, nil, "nothing was done"
+		return nil
+	case "?":
+		return nil
+	}
+	cmds, _ := s.scrollKey(key)
+	return cmds
+}
+
+// scrollKey are those of the common keys that scroll.
+func (s *Screen) scrollKey(key string) ([]Command, bool) {
+	if slices.Contains([]string{"j", "k", "up", "down", "pgdown", "pgup", "ctrl+f", "ctrl+b", "ctrl+d", "ctrl+u", "g", "G", "home", "end", "space", " "}, key) {
+		return s.common(key)
+	}
+	return nil, false
+}
+
+func (s *Screen) do(args []string) []Command {
+	s.page, s.question, s.notice = Run, nil, "hank "+strings.Join(args, " ")
+	return []Command{Do{args}}
+}
+
+// typedKey are the keys while a line is typed.
+func (s *Screen) typedKey(key string) []Command {
+	switch key {
+	case "esc", "ctrl+c":
+		s.typing = ""
+	case "backspace":
+		if r := []rune(s.typed); len(r) > 0 {
+			s.typed = string(r[:len(r)-1])
+		}
+	case "space":
+		s.typed += " "
+	case "enter":
+		what := s.typing
+		if what == "reply" && s.question.Needs && strings.TrimSpace(s.typed) == "" {
+			s.notice = "this gate takes no yes without a reply"
+			return nil
+		}
+		if s.typing = ""; what == "search" {
+			s.sought = s.typed
+			s.search(false)
+			return nil
+		}
+		do := s.question.Do
+		if s.typed != "" {
+			do = append(slices.Clone(do), s.question.Reply+"="+s.typed)
+		}
+		return s.do(do)
+	default:
+		if r := []rune(key); len(r) == 1 {
+			s.typed += key
+		}
+	}
+	return nil
+}
+
+// Typed takes in a text that was pasted.
+func (s *Screen) Typed(text string) {
+	if s.typing != "" {
+		s.typed += term.OneLine(text)
+	}
+}
+
+// Going is whether the execution that is looked at is in progress.
+func (s *Screen) Going() bool { return s.view != nil && s.view.Live }

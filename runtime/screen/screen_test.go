@@ -1,0 +1,369 @@
+//go:build unix
+
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hank/internal/term"
+	"hank/recovery/layout"
+	"hank/runtime"
+	"hank/runtime/harness/transcript"
+	"hank/runtime/internal/testkit"
+	"hank/runtime/liveview"
+	"hank/runtime/logview"
+	"hank/runtime/report"
+	"hank/runtime/request"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// hostile is what an agent may print to take the terminal over: it would set the title and the
+// clipboard, move the cursor, clear the screen, turn the text round, and never end its line.
+const hostile = "\x1b]0;owned\x07\x1b]52;c;b3duZWQ=\x07\x1b[2J\x1b[1;1Howned\x1b[31m \u202egnp.exe\u202c \x9b2J \r overwritten"
+
+const watched = `{"hank": [
+  {"id": "plan", "name": "Plan", "model": "shell", "continuationMode": "fresh", "promptText": "echo plan >plan; echo '::hank usage {\"costUSD\":0.25}'"},
+  {"type": "loop", "id": "rounds", "name": "Rounds", "terminateOn": {"type": "iterationLimit", "limit": 4}, "codons": [
+    {"id": "write", "name": "Write", "model": "shell", "continuationMode": "fresh", "promptText": "echo x >>text; echo '::hank usage {\"costUSD\":0.125}'"}]},
+  {"id": "loud", "name": "Loud", "model": "shell", "continuationMode": "fresh", "promptText": "cat ../said; head -c 20000 /dev/zero | tr '\\0' x; echo; echo '::hank usage {\"costUSD\":0.000000001}'"},
+  {"id": "end", "name": "End", "model": "shell", "continuationMode": "fresh", "promptText": "echo end >end", "gate": {"id": "ok", "when": "before", "kind": "approve", "summary": "Is this right?"}}]}`
+
+// ran is an execution that waits at its gate, after a loop and a hostile codon. Tests read it.
+func ran(t *testing.T) string {
+	t.Helper()
+	root, err := made()
+	testkit.Must(t, err)
+	return root
+}
+
+var made = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp(os.Getenv("HANK_STATE_DIR"), "") // which is removed at the end
+	if err != nil {
+		return "", err
+	}
+	root := filepath.Join(dir, "execution")
+	for name, text := range map[string]string{"hank/hank.json": watched, "execution/said": hostile + "\nthe last line\n"} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			return "", err
+		}
+	}
+	_, err = runtime.Run(context.Background(), request.Request{Mode: request.ModeRun, Execution: root, Hank: filepath.Join(dir, "hank"), Version: "test",
+		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}, request.Answers{}, request.UI{})
+	return root, err
+})
+
+// on is a screen with an execution, and the transcript of the selected codon.
+func on(t *testing.T, root, codon string) *Screen {
+	t.Helper()
+	f, err := liveview.Open(context.Background(), root, report.Settings{}, "")
+	testkit.Must(t, err)
+	s := New()
+	s.Viewed(f.View())
+	for range 20 {
+		if n := s.Selected(); n != nil && string(n.Codon) == codon {
+			break
+		}
+		s.Key("k")
+	}
+	n := s.Selected()
+	if n == nil || string(n.Codon) != codon {
+		t.Fatalf("%s cannot be selected", codon)
+	}
+	if path := f.View().Transcript(n.Record); path != "" {
+		l, err := OpenLog(path, layout.Layout{Root: root}.Index(), transcript.Start{Harness: n.Record.Harness}, logview.Style{Columns: 80})
+		testkit.Must(t, err)
+		t.Cleanup(l.Close)
+		if _, err := l.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+		s.SetLog(l)
+	}
+	return s
+}
+
+var painted = regexp.MustCompile("\x1b\\[[0-9]*m")
+
+// check finds what no screen may have: another number of rows, a row that is too wide, or
+// something that steers the terminal.
+func check(t *testing.T, s *Screen) []string {
+	t.Helper()
+	rows := s.Draw()
+	if len(rows) != s.Height {
+		t.Fatalf("%d×%d: %d rows", s.Width, s.Height, len(rows))
+	}
+	for i, row := range rows {
+		if s.Colour {
+			row = painted.ReplaceAllString(row, "")
+		}
+		if n := term.Columns(row); n > s.Width {
+			t.Fatalf("%d×%d: row %d has %d columns: %q", s.Width, s.Height, i, n, row)
+		}
+		if row != term.Printable(row) || strings.ContainsAny(row, "\t\n\r\x1b") {
+			t.Fatalf("%d×%d: row %d steers the terminal: %q", s.Width, s.Height, i, row)
+		}
+		rows[i] = row
+	}
+	return rows
+}
+
+// TestTheScreenAtItsSizes: what is where, at the sizes at which people look.
+func TestTheScreenAtItsSizes(t *testing.T) {
+	t.Parallel()
+	root := ran(t)
+	for _, size := range []struct{ w, h int }{{40, 12}, {80, 24}, {100, 30}, {200, 60}} {
+		for _, colour := range []bool{false, true} {
+			s := on(t, root, "loud")
+			s.Colour = colour
+			s.Resize(size.w, size.h)
+			text := strings.Join(check(t, s), "\n")
+			for _, want := range []string{"waiting", "! gate: ", "loop round", "completed", "> ", "loud", "write#3"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("%v: %q is not in\n%s", size, want, text)
+				}
+			}
+			if strings.Contains(text, "write#0") {
+				t.Errorf("%v: the loop is not folded:\n%s", size, text)
+			}
+			if beside := strings.Contains(text, "the last line"); beside != (size.w >= wide) {
+				t.Errorf("%v: the transcript is beside the plan: %t\n%s", size, beside, text)
+			}
+			if s.Key("tab"); size.w < wide {
+				if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, "the last line") {
+					t.Errorf("%v: the transcript:\n%s", size, text)
+				}
+			}
+		}
+	}
+	small := on(t, root, "loud")
+	for _, size := range []struct{ w, h int }{{29, 7}, {9, 2}, {1, 1}, {1, 60}, {200, 1}} {
+		small.Resize(size.w, size.h)
+		check(t, small)
+	}
+}
+
+// TestNothingOfAnAgentLeavesItsPane: a hostile transcript changes no row but its own, and those
+// have no character that steers.
+func TestNothingOfAnAgentLeavesItsPane(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	s.Resize(120, 30)
+	with := check(t, s)
+	s.SetLog(nil)
+	without := check(t, s)
+	plan, _, _, _ := s.panes()
+	for i := range with {
+		cut := func(row string) string { return string([]rune(row)[:min(plan, len([]rune(row)))]) }
+		if cut(with[i]) != cut(without[i]) {
+			t.Errorf("row %d:\n%q\n%q", i, with[i], without[i])
+		}
+	}
+}
+
+// TestNoSizeAndNoKeyIsTooMuch: a thousand sizes and keys at random end in no panic and in no row
+// that is too wide.
+func TestNoSizeAndNoKeyIsTooMuch(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	view := s.view
+	keys := []string{"j", "k", "tab", "enter", "esc", "g", "G", "f", "d", "c", "o", "m", "?", "/", "x", "n", "N", "e", "E", "y", "a", "A", "s", "S", "X", "r", "p", "v", "pgdown", "pgup", "ctrl+d", "ctrl+u", "backspace", " "}
+	r := rand.New(rand.NewPCG(3, 4))
+	text := strings.Repeat("+ a line\n", 300)
+	for range 1000 {
+		s.Colour, s.Plain = r.IntN(2) == 0, r.IntN(2) == 0
+		s.Resize(r.IntN(220)-5, r.IntN(70)-5)
+		for _, c := range s.Key(keys[r.IntN(len(keys))]) {
+			switch c := c.(type) {
+			case Show:
+				s.Shown(c.Page, text)
+			case Leave: // to the list, which has nothing
+				s.Listed(&liveview.Executions{})
+				check(t, s)
+				s.Viewed(view)
+			}
+		}
+		check(t, s)
+	}
+}
+
+// TestScrollingUpEndsTheFollowing, says so, and what comes does not move the window; G follows
+// again.
+func TestScrollingUpEndsTheFollowing(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "plan")
+	path := filepath.Join(t.TempDir(), "log")
+	write := func(from, to int) {
+		out, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		testkit.Must(t, err)
+		for i := from; i < to; i++ {
+			fmt.Fprintf(out, "%s\n", transcriptLine(fmt.Sprintf("line %d", i)))
+		}
+		testkit.Must(t, out.Close())
+	}
+	write(0, 1000)
+	l, err := OpenLog(path, "", transcript.Start{Harness: "shell"}, logview.Style{})
+	testkit.Must(t, err)
+	t.Cleanup(l.Close)
+	refresh := func() {
+		if _, err := l.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refresh()
+	s.Resize(80, 24)
+	s.SetLog(l)
+	s.Key("tab")
+	last := func() string { w := l.window(); return w[len(w)-1] }
+	if last() != "line 999" {
+		t.Fatalf("the last row is %q", last())
+	}
+	write(1000, 1010)
+	if refresh(); last() != "line 1009" {
+		t.Errorf("following, the last row is %q", last())
+	}
+	s.Key("k")
+	if last() != "line 1008" || !strings.Contains(strings.Join(check(t, s), "\n"), "not following any more") {
+		t.Errorf("scrolled up, the last row is %q; %q", last(), s.notice)
+	}
+	top := l.window()[0]
+	write(1010, 2000)
+	if refresh(); l.window()[0] != top || l.follows() {
+		t.Errorf("what has come has moved the window to %q", l.window()[0])
+	}
+	s.Key("j")
+	if l.window()[0] == top {
+		t.Error("scrolling down does not move the window")
+	}
+	s.Key("G")
+	if last() != "line 1999" || !l.follows() {
+		t.Errorf("after G the last row is %q", last())
+	}
+	for i, step := range []struct{ key, first string }{{"/", ""}, {"1", ""}, {"7", ""}, {"enter", "line 17"}, {"N", "line 1917"}, {"g", "line 0"}, {"n", "line 17"}, {"n", "line 117"}, {"n", "line 170"}} {
+		s.Key(step.key)
+		if got := l.window()[0]; step.first != "" && got != step.first {
+			t.Errorf("step %d (%s): the first row is %q, want %q", i, step.key, got, step.first)
+		}
+	}
+}
+
+// transcriptLine is a line of a transcript of a script.
+func transcriptLine(text string) string {
+	return fmt.Sprintf(`{"at":"2026-01-01T00:00:00Z","stream":"stdout","line":%q}`, text)
+}
+
+// TestAQuestionShowsFirst: an answer at a gate, a skip and a rollback show what they are about,
+// and nothing is done without a yes.
+func TestAQuestionShowsFirst(t *testing.T) {
+	t.Parallel()
+	root := ran(t)
+	for _, c := range []struct {
+		key, shows, does string
+		reply            bool
+	}{
+		{"a", "diff", "approve ok --checkpoint ", true}, {"A", "diff", "reject ok --checkpoint ", true},
+		{"r", "rollback sha:", "rollback sha:", false}, {"s", "status", "skip", false}, {"S", "status", "stop --after-codon", false}, {"X", "status", "stop", false},
+	} {
+		s := on(t, root, "loud")
+		s.Resize(100, 30)
+		if strings.Contains("sSX", c.key) { // they are about a run in progress
+			if cmds := s.Key(c.key); len(cmds) > 0 || s.notice == "" {
+				t.Errorf("%s without a run: %v, %q", c.key, cmds, s.notice)
+			}
+			live := *s.view
+			live.Live = true
+			s.view = &live
+			if cmds := s.Key("r"); len(cmds) > 0 || s.notice == "" {
+				t.Errorf("a rollback in a run: %v, %q", cmds, s.notice)
+			}
+		}
+		shown := s.Key(c.key)
+		if len(shown) != 1 {
+			t.Fatalf("%s: %v", c.key, shown)
+		}
+		if show, ok := shown[0].(Show); !ok || show.Page != Answer || !strings.HasPrefix(strings.Join(show.Args, " "), c.shows) {
+			t.Errorf("%s shows %v", c.key, shown[0])
+		}
+		s.Shown(Answer, "what it is about")
+		if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, "what it is about") || !strings.Contains(text, "?") {
+			t.Errorf("%s:\n%s", c.key, text)
+		}
+		for _, key := range []string{"x", "enter", "j", "s", "a"} {
+			if cmds := s.Key(key); len(cmds) > 0 {
+				t.Errorf("%s: %s does %v without a yes", c.key, key, cmds)
+			}
+		}
+		done := s.Key("y")
+		if c.reply {
+			s.Key("h")
+			s.Key("i")
+			done = s.Key("enter")
+		}
+		if len(done) != 1 {
+			t.Fatalf("%s: %v", c.key, done)
+		}
+		args := strings.Join(done[0].(Do).Args, " ")
+		if !strings.HasPrefix(args, c.does) || !strings.Contains(args, "-e "+root) || c.reply != strings.HasSuffix(args, "--reply=hi") {
+			t.Errorf("%s does %q", c.key, args)
+		}
+		if !c.reply && c.key != "r" {
+			continue
+		}
+		s = on(t, root, "loud")
+		s.Key(c.key)
+		if cmds := s.Key("n"); len(cmds) > 0 || s.page != Run {
+			t.Errorf("%s: a no does %v", c.key, cmds)
+		}
+	}
+}
+
+// TestALongTranscriptIsReadByWindows: in a transcript of a million lines a key takes no longer
+// than a frame, and its rows are the right ones.
+func TestALongTranscriptIsReadByWindows(t *testing.T) {
+	t.Parallel()
+	count := 1_000_000
+	if testing.Short() {
+		count = 100_000
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	var text strings.Builder
+	for i := range count {
+		text.WriteString(transcriptLine(fmt.Sprint(i)))
+		text.WriteByte('\n')
+	}
+	testkit.Must(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	text.Reset()
+	l, err := OpenLog(path, "", transcript.Start{Harness: "shell"}, logview.Style{Columns: 100})
+	testkit.Must(t, err)
+	t.Cleanup(l.Close)
+	l.resize(100, 40)
+	began := time.Now()
+	for l.progress() < 100 {
+		if _, err := l.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	indexed := time.Since(began)
+	l.last()
+	var worst time.Duration
+	for i := range 1000 {
+		began := time.Now()
+		l.scroll(-1)
+		window := l.window()
+		worst = max(worst, time.Since(began))
+		if want := fmt.Sprint(count - 1 - i - 1); window[len(window)-1] != want {
+			t.Fatalf("after %d keys the last row is %q, want %q", i+1, window[len(window)-1], want)
+		}
+	}
+	t.Logf("%d lines: indexed in %s, the slowest of 1000 keys took %s", count, indexed, worst)
+}
