@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/advice"
 	"hank/internal/term"
 	"hank/runtime/liveview"
 	"hank/runtime/report"
@@ -183,7 +184,7 @@ func (s *Screen) keyLine() string {
 	case Run:
 		text := "tab: pane   d: diff   c: checkpoints   o: events   m: money   /: search   ?: keys   q: leave"
 		if s.view != nil && s.view.Live {
-			text += " (the run goes on)"
+			text += " (the run continues)"
 		}
 		return text
 	case Answer:
@@ -198,7 +199,7 @@ func (s *Screen) drawList(rows int) (out []string) {
 		return nil
 	}
 	if len(s.list.Rows) == 0 {
-		return []string{s.fit("no executions of this user on this machine; to start one: hank run HANK", s.Width)}
+		return []string{s.fit(advice.Render("no executions of this user on this machine; to start one: `hank run HANK`", ""), s.Width)}
 	}
 	at := max(0, s.at())
 	from := max(0, min(at-rows/2, len(s.list.Rows)-rows))
@@ -504,5 +505,5 @@ a A                 approve, reject the gate that waits: shows the diff first
 s S X               skip the codon, stop after it, stop now: each asks first
 r                   roll back to the codon: shows the preview first
 
-q                   leave; the run goes on`, "\n")
+q                   leave; the run continues`, "\n")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/advice"
 	"hank/internal/term"
 	"hank/runtime/liveview"
 	"hank/runtime/report"
@@ -555,7 +556,7 @@ func (s *Screen) rollback() []Command {
 		return nil
 	}
 	target := "sha:" + string(n.Checkpoint)
-	return s.ask(fmt.Sprintf("roll the workspace back to %s (checkpoint %.12s)? The present state is kept in a checkpoint; hank rollback --undo comes back.", n.Codon, n.Checkpoint),
+	return s.ask(fmt.Sprintf("roll the workspace back to %s (checkpoint %.12s)? The present state is kept in a checkpoint; ", n.Codon, n.Checkpoint)+advice.Render("`hank rollback --undo` restores it.", s.view.Option),
 		[]string{"rollback", target, "--dry-run"}, s.args("rollback", target, "--yes"))
 }
 

@@ -246,7 +246,7 @@ func sayWhere(ctx context.Context, c *cli.Context, root string) error {
 	again := "hank watch" + report.OptionFor(root)
 	switch n := liveview.NeedOf(s); {
 	case s.Live:
-		text += "; the run goes on; to watch it: " + again
+		text += "; the run continues; to watch it: " + again
 	case s.After != "":
 		text += "; next: " + s.After
 	case n != nil && n.Command != "":
