@@ -26,7 +26,7 @@ type verbCase struct {
 	args  []string // arguments and flags that it needs
 	flag  []string // one more flag, with its value: before or after the arguments
 	list  bool     // it prints a list of unbounded length
-	plain bool     // it prints no facts, so it has no --json
+	plain bool     // it prints no facts of its own, so it has no --json
 }
 
 var verbCases = map[string]verbCase{
@@ -49,6 +49,7 @@ var verbCases = map[string]verbCase{
 	"why":         {args: []string{"write"}, flag: []string{"-e", "."}},
 	"skip":        {flag: []string{"-e", "."}},
 	"status":      {flag: []string{"-e", "."}},
+	"watch":       {args: []string{"."}, flag: []string{"--plain"}, plain: true},
 	"show":        {args: []string{"write"}, flag: []string{"--limit", "1"}, list: true},
 	"log":         {args: []string{"write"}, flag: []string{"--limit", "1"}},
 	"events":      {flag: []string{"--codon", "write"}, list: true},
