@@ -61,7 +61,9 @@ func AnswerGate(ctx context.Context, root string, a gate.Answer, opID string) (*
 	if err != nil {
 		return nil, err
 	}
-	a.By, a.Operation = whoDecides(), asked
+	by := whoDecides()
+	by.Argv = a.By.Argv // the way, where it was no command
+	a.By, a.Operation = by, asked
 	return decideThere(ctx, root, answerCommand, a)
 }
 

@@ -1,0 +1,190 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"hank/internal/advice"
+	"hank/internal/term"
+	"hank/runtime/history"
+	"hank/runtime/report"
+)
+
+// diffPage compares two checkpoints.
+type diffPage struct {
+	*execution
+	Changes *changes
+}
+
+// changes are what differs between two checkpoints, or between one and the workspace.
+type changes struct {
+	From, To string // as the address has them; To is empty for the workspace
+	Says     string
+	Files    []changedFile
+	Added    int
+	Deleted  int
+	Problem  string
+}
+
+// changedFile is a file that differs, with its lines if they were wanted or are few.
+type changedFile struct {
+	report.ChangedPath
+	Sign  string
+	Lines []diffLine
+	Held  bool // its lines are not here, and can be had
+	More  int  // lines that are left out
+}
+
+// diffLine is a line of a patch.
+type diffLine struct {
+	Class string
+	Text  string
+}
+
+// How much of a difference a page shows at once; the rest file by file.
+const (
+	mostLines     = 2000
+	mostOfOneFile = 20000
+	mostBytes     = 4 << 20
+)
+
+func (e *execution) diff(ctx context.Context, q url.Values) (string, any, error) {
+	return "diff", diffPage{e, e.changes(ctx, q.Get("from"), q.Get("to"), q.Get("file"))}, nil
+}
+
+// changes compares two targets; only is the file whose lines are wanted however many.
+func (e *execution) changes(ctx context.Context, from, to, only string) *changes {
+	out := &changes{From: from, To: to}
+	d, err := history.Compare(ctx, e.view, from, to)
+	if err != nil {
+		out.Problem = advice.Render(err.Error(), e.option)
+		return out
+	}
+	defer d.Close()
+	stats, err := d.Stat()
+	if err != nil {
+		out.Problem = err.Error()
+		return out
+	}
+	out.Says = "from " + report.ShortNames(d.From.String()) + " to the workspace"
+	if d.To.SHA != "" {
+		out.Says = "from " + report.ShortNames(d.From.String()) + " to " + report.ShortNames(d.To.String())
+	}
+	all := d.Changes
+	room := mostLines
+	for i, c := range report.DifferenceOf(d, stats).Changes {
+		f := changedFile{ChangedPath: c, Sign: sign(c.Kind)}
+		out.Added, out.Deleted = out.Added+c.Added, out.Deleted+c.Deleted
+		most := room
+		if c.Path.Path == only && only != "" {
+			most = mostOfOneFile
+		}
+		if size := c.Added + c.Deleted; c.Binary || only != "" && c.Path.Path != only || size > most {
+			f.Held = !c.Binary && c.Path.Path != only
+		} else {
+			d.Changes = all[i : i+1]
+			f.Lines, f.More = e.lines(d, most)
+			if only == "" {
+				room -= len(f.Lines)
+			}
+		}
+		out.Files = append(out.Files, f)
+	}
+	if only != "" {
+		out.Files = slices.DeleteFunc(out.Files, func(f changedFile) bool { return f.Path.Path != only })
+	}
+	return out
+}
+
+// errFull says that a patch is longer than what is shown of it.
+var errFull = errors.New("full")
+
+// limited keeps the beginning of what is written to it.
+type limited struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len() > mostBytes {
+		return 0, errFull
+	}
+	return l.Buffer.Write(p)
+}
+
+// lines are those of the patch of one file, at most so many. Secrets are masked before it
+// is divided: some have several lines.
+func (e *execution) lines(d *history.Difference, most int) (lines []diffLine, more int) {
+	var patch limited
+	if err := d.Patch(&patch); err != nil && !errors.Is(err, errFull) {
+		return []diffLine{{"note", err.Error()}}, 0
+	}
+	all := strings.Split(strings.TrimSuffix(e.p.printer.mask(patch.String()), "\n"), "\n")
+	for i, text := range all {
+		if len(lines) >= max(most, 1)+200 {
+			return lines, len(all) - i
+		}
+		lines = append(lines, diffLine{lineClass(text), text})
+	}
+	return lines, 0
+}
+
+func lineClass(text string) string {
+	switch {
+	case strings.HasPrefix(text, "+++"), strings.HasPrefix(text, "---"), strings.HasPrefix(text, "diff "), strings.HasPrefix(text, "index "):
+		return "head"
+	case strings.HasPrefix(text, "@@"):
+		return "hunk"
+	case strings.HasPrefix(text, "+"):
+		return "add"
+	case strings.HasPrefix(text, "-"):
+		return "del"
+	}
+	return "same"
+}
+
+func sign(kind string) string {
+	switch kind {
+	case "added":
+		return "A"
+	case "deleted":
+		return "D"
+	case "type changed":
+		return "T"
+	}
+	return "M"
+}
+
+// Summary says how much has changed.
+func (c *changes) Summary() string {
+	if len(c.Files) == 0 {
+		return "no differences"
+	}
+	return term.Count(len(c.Files), "file") + ", " + term.Count(c.Added, "line") + " added, " + term.Count(c.Deleted, "line") + " deleted"
+}
+
+// rollbackPage is what a rollback would do.
+type rollbackPage struct {
+	*execution
+	To      string
+	Move    *report.Move
+	Says    string
+	Digest  string
+	Left    string // what of the cost did not lead there
+	Problem string
+}
+
+func (e *execution) rollback(ctx context.Context, q url.Values) (string, any, error) {
+	page := rollbackPage{execution: e, To: q.Get("to")}
+	p, err := history.PreviewRollback(ctx, history.RollbackOptions{Execution: e.view.Layout.Root, To: page.To})
+	if err != nil {
+		page.Problem = advice.Render(err.Error(), e.option)
+		return "rollback", page, nil
+	}
+	m := report.MoveOf(p)
+	page.Move, page.Digest, page.Says = &m, Digest(p), report.ShortNames(p.Target.String())
+	page.Left = (m.CostLeft - m.ReplayedLeft).Text()
+	return "rollback", page, nil
+}

@@ -1,0 +1,64 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"hank/internal/term"
+	"hank/runtime/liveview"
+	"hank/runtime/report/output"
+)
+
+// machine is what a page about all executions shows.
+type machine struct {
+	Title  string
+	Tab    string
+	At     time.Time
+	Rows   []row
+	Needs  int // how many need a person
+	Unread int
+	More   int // how many are left out
+}
+
+// row is an execution in a list.
+type row struct {
+	liveview.Execution
+	ID        string
+	Used      string
+	Decisions []output.Decision
+}
+
+// mostListed is how many executions a list has: those that need a person, and the newest.
+const mostListed = 200
+
+// ofMachine makes the pages about all executions.
+func (p *Pages) ofMachine(out *bytes.Buffer, at Place) ([]byte, error) {
+	list, err := p.open.executions()
+	if err != nil {
+		return nil, err
+	}
+	m := machine{At: list.At, Unread: list.Unread}
+	for _, e := range list.Rows {
+		if e.Need != nil {
+			m.Needs++
+		}
+		m.Rows = append(m.Rows, row{e, ID(e.Status.Execution), term.Age(e.LastUsed, m.At), output.StatusOf(e.Status).Decisions})
+	}
+	name := "executions"
+	switch at.Path {
+	case "/":
+		m.Title = "Executions"
+	case "/needs":
+		name, m.Tab, m.Title = "needs", "needs", "What needs you"
+		m.Rows = slices.DeleteFunc(m.Rows, func(r row) bool { return r.Need == nil })
+	default:
+		return nil, fmt.Errorf("%w: %s", ErrNoPlace, at.Path)
+	}
+	if m.More = len(m.Rows) - mostListed; m.More > 0 {
+		m.Rows = m.Rows[:mostListed]
+	}
+	err = p.printer.print(out, name, m)
+	return out.Bytes(), err
+}

@@ -1,0 +1,166 @@
+package page
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"reflect"
+	"strings"
+	"text/template/parse"
+	"time"
+	"unicode"
+
+	"hank/internal/term"
+	"hank/runtime/report"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+//go:embed templates/*.html
+var sources embed.FS
+
+// printer prints templates.
+type printer struct {
+	mask func(string) string
+	all  *template.Template
+}
+
+func newPrinter(mask func(string) string) *printer {
+	p := &printer{mask: mask}
+	p.all = template.Must(template.New("").Funcs(template.FuncMap{
+		"shown": p.shown, "clock": clock, "exact": exact, "sha": short, "mark": mark, "class": class, "duration": term.Duration, "dict": dict, "name": name, "count": term.Count,
+	}).ParseFS(sources, "templates/*.html"))
+	for _, t := range p.all.Templates() {
+		if t.Tree != nil {
+			showAll(t.Tree.Root)
+		}
+	}
+	return p
+}
+
+func (p *printer) print(out io.Writer, name string, data any) error {
+	return p.all.ExecuteTemplate(out, name, data)
+}
+
+// showAll has every value that a template prints go through shown. The escaping for the
+// place comes after it.
+func showAll(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, n := range list.Nodes {
+		switch n := n.(type) {
+		case *parse.ActionNode:
+			if len(n.Pipe.Decl) == 0 {
+				n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos,
+					Args: []parse.Node{parse.NewIdentifier("shown").SetPos(n.Pos)}})
+			}
+		case *parse.IfNode:
+			showAll(n.List)
+			showAll(n.ElseList)
+		case *parse.RangeNode:
+			showAll(n.List)
+			showAll(n.ElseList)
+		case *parse.WithNode:
+			showAll(n.List)
+			showAll(n.ElseList)
+		}
+	}
+}
+
+// shown is a value as a page may have it: a text without secrets, without what shows
+// characters in another order, and without control characters. Numbers stay.
+func (p *printer) shown(value any) any {
+	switch v := reflect.ValueOf(value); {
+	case !v.IsValid():
+		return ""
+	case v.Kind() == reflect.String:
+		return p.text(v.String())
+	case v.Kind() == reflect.Bool, v.CanInt() && !isStringer(value), v.CanUint(), v.CanFloat():
+		return value
+	}
+	return p.text(fmt.Sprint(value))
+}
+
+func isStringer(value any) bool { _, ok := value.(fmt.Stringer); return ok }
+
+func (p *printer) text(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069' || unicode.IsControl(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(p.mask(text), "\uFFFD"))
+}
+
+// clock is a time for people, in the zone of this machine.
+func clock(t any) string {
+	switch t := t.(type) {
+	case time.Time:
+		return t.Local().Format(time.DateTime)
+	case *time.Time:
+		if t != nil {
+			return t.Local().Format(time.DateTime)
+		}
+	case state.Time:
+		return t.Local().Format(time.DateTime)
+	case *state.Time:
+		if t != nil {
+			return t.Local().Format(time.DateTime)
+		}
+	}
+	return ""
+}
+
+// exact is an amount to the billionth of a dollar.
+func exact(u state.USD) string { return u.String() }
+
+// short is a checkpoint as people read it.
+func short(sha state.SHA) string { return string(sha[:min(12, len(sha))]) }
+
+// class is the class of style of a verdict.
+func class(v any) string {
+	switch verdict.Verdict(fmt.Sprint(v)) {
+	case verdict.Completed:
+		return "good"
+	case verdict.Running, verdict.Creating:
+		return "runs"
+	case verdict.Failed, verdict.Crashed, verdict.Blocked:
+		return "bad"
+	case verdict.Skipped, verdict.NotBegun, "":
+		return "dim"
+	}
+	return "warn"
+}
+
+// mark is the sign of a verdict, beside its word.
+func mark(v any) string {
+	switch class(v) {
+	case "good":
+		return "✓"
+	case "runs":
+		return "▶"
+	case "bad":
+		return "✗"
+	case "warn":
+		return "!"
+	}
+	return "·"
+}
+
+// dict is a value with names, for a template inside of another one.
+func dict(pairs ...any) map[string]any {
+	d := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		d[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return d
+}
+
+// name is a path for people. One that is no text is shown as well as it can be.
+func name(p report.Path) string { return cmp.Or(p.Path, string(p.PathBase64)) }

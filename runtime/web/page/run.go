@@ -1,0 +1,136 @@
+package page
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"hank/internal/term"
+	"hank/runtime/liveview"
+	"hank/runtime/logview"
+	"hank/runtime/report"
+	"hank/runtime/verdict"
+	"hank/state"
+)
+
+// runPage is the page of an execution.
+type runPage struct {
+	*execution
+	Lines    []report.Line
+	Tree     *liveview.Tree
+	More     string // what the plan has not yet
+	Timeline *timeline
+	Live     *liveCodon
+	Runs     []report.TreeRun
+}
+
+// liveCodon is the codon that runs, and what it has printed last.
+type liveCodon struct {
+	*state.Codon
+	Since   string
+	Entries []entry
+	Status  *report.Status
+}
+
+// mostOfLive is how many entries the pane of the live codon has.
+const mostOfLive = 12
+
+func (e *execution) run() (string, any, error) {
+	page := runPage{execution: e, Lines: e.Status.Lines(e.At, e.option), Runs: report.TreeOf(e.view).Runs, Tree: e.live.Tree()}
+	page.Timeline = newTimeline(e.spans())
+	if p := e.live.Plan; p != nil {
+		page.More = p.More()
+	}
+	if c := e.live.Running(); c != nil {
+		page.Live = &liveCodon{Codon: c, Since: term.Duration(e.At.Sub(c.StartTime.Time).Truncate(time.Second)), Status: e.Status}
+		t := e.transcript(c, url.Values{})
+		page.Live.Entries = t.Entries[max(0, len(t.Entries)-mostOfLive):]
+	}
+	return "run", page, nil
+}
+
+// Word is the verdict on a node, or what else there is to say.
+func (runPage) Word(n *liveview.Node) string {
+	switch {
+	case n.Verdict != "":
+		return string(n.Verdict)
+	case n.Next:
+		return "next"
+	}
+	return "to come"
+}
+
+// Took is how long the attempts of a node took.
+func (p runPage) Took(n *liveview.Node) string {
+	if d := n.Elapsed(p.At); d > 0 {
+		return term.Duration(d.Truncate(time.Millisecond))
+	}
+	return ""
+}
+
+// attempts calls fn for each attempt of the execution, oldest first.
+func (e *execution) attempts(fn func(run *state.Run, c *state.Codon, v verdict.Verdict)) {
+	for _, r := range e.view.State.Runs {
+		of := verdict.OfRun(e.view, r)
+		for _, c := range r.Codons() {
+			fn(r, c, verdict.OfCodon(c, of))
+		}
+	}
+}
+
+func (e *execution) spans() (spans []span) {
+	e.attempts(func(r *state.Run, c *state.Codon, v verdict.Verdict) {
+		end := e.At
+		switch {
+		case c.EndTime != nil:
+			end = c.EndTime.Time
+		case v != verdict.Running:
+			end = c.StartTime.Time // nobody was there to see its end
+		}
+		if end.Before(c.StartTime.Time) { // a clock was put back
+			end = c.StartTime.Time
+		}
+		took := term.Duration(end.Sub(c.StartTime.Time))
+		spans = append(spans, span{c.CodonID, c.StartTime.Time, end, string(v), fmt.Sprintf("%s, attempt %d in run %s: %s, %s, %s", c.CodonID, max(1, c.Attempt), r.RunID, v, took, c.Bill().Text())})
+	})
+	return spans
+}
+
+// listed are all attempts.
+func (e *execution) listed() (list []report.Attempt) {
+	e.attempts(func(r *state.Run, c *state.Codon, v verdict.Verdict) {
+		list = append(list, report.Attempt{RunID: r.RunID, Verdict: v, Codon: c})
+	})
+	return list
+}
+
+// Agent is who works.
+func (l *liveCodon) Agent() string {
+	if l.Harness != "" && l.Model != "" && l.Harness != l.Model {
+		return l.Harness + " (" + l.Model + ")"
+	}
+	return strings.TrimSpace(l.Harness + l.Model)
+}
+
+// entry is one thing in a transcript.
+type entry struct {
+	N  int // of its line, from 1
+	At time.Time
+	logview.Entry
+}
+
+// Fold reports whether an entry is long, and is shown folded.
+func (t entry) Fold() bool { return len(t.Text) > 600 || strings.Count(t.Text, "\n") > 12 }
+
+// Brief is the beginning of an entry.
+func (t entry) Brief() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(t.Text), "\n")
+	if r := []rune(line); len(r) > 160 {
+		return string(r[:159]) + "…"
+	}
+	return line
+}
+
+// Size is how long an entry is.
+func (t entry) Size() string { return term.Count(strings.Count(t.Text, "\n")+1, "line") }
