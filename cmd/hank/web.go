@@ -59,8 +59,13 @@ Exit code 0: ended by Ctrl-C, or printed; 2: no such address, or no hank web is 
 			if err := lock.MayAct("/"); err != nil {
 				return err
 			}
-			s, err := web.Start(web.Options{Pages: pagesOf(c), Listen: listenAt(c), Hosts: c.StringSlice("allow-host"), Acts: c.Bool("act"), Dir: dir})
+			o := web.Options{Pages: pagesOf(c), Listen: listenAt(c), Hosts: c.StringSlice("allow-host"), Acts: c.Bool("act"), Dir: dir}
+			s, err := web.Start(o)
 			if err != nil {
+				return err
+			}
+			// Nobody who looks at a page knows where the command was given: paths are shown whole.
+			if err := os.Chdir(dir); err != nil {
 				return err
 			}
 			sayAddress(s.Address())

@@ -168,7 +168,6 @@ func (c *changes) Summary() string {
 // rollbackPage is what a rollback would do.
 type rollbackPage struct {
 	*execution
-	To      string
 	Move    *report.Move
 	Says    string
 	Digest  string
@@ -177,8 +176,8 @@ type rollbackPage struct {
 }
 
 func (e *execution) rollback(ctx context.Context, q url.Values) (string, any, error) {
-	page := rollbackPage{execution: e, To: q.Get("to")}
-	p, err := history.PreviewRollback(ctx, history.RollbackOptions{Execution: e.view.Layout.Root, To: page.To})
+	page := rollbackPage{execution: e}
+	p, err := history.PreviewRollback(ctx, history.RollbackOptions{Execution: e.view.Layout.Root, To: q.Get("to")})
 	if err != nil {
 		page.Problem = advice.Render(err.Error(), e.option)
 		return "rollback", page, nil

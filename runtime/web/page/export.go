@@ -9,7 +9,7 @@ import (
 	"html/template"
 	"io"
 	"net/url"
-	"strings"
+	"slices"
 
 	"hank/state"
 )
@@ -40,22 +40,9 @@ func (p *Pages) Export(ctx context.Context, out io.Writer, root string) error {
 	if err := one("", "", nil); err != nil {
 		return err
 	}
-	seen := map[state.CodonID]bool{}
-	for _, a := range e.listed() {
-		base, _, inLoop := strings.Cut(string(a.CodonID), "#")
-		ids := []string{string(a.CodonID)}
-		if c := a.LoopContext; inLoop && c != nil {
-			base = string(c.LoopID)
-			ids = []string{base, string(a.CodonID)}
-		}
-		for _, id := range ids {
-			if seen[state.CodonID(id)] {
-				continue
-			}
-			seen[state.CodonID(id)] = true
-			if err := one("codon-"+id, "codon", url.Values{"id": {id}}); err != nil {
-				return err
-			}
+	for _, id := range e.names() {
+		if err := one("codon-"+string(id), "codon", url.Values{"id": {string(id)}}); err != nil {
+			return err
 		}
 	}
 	for _, rest := range []string{"gate", "checkpoints", "money", "events"} {
@@ -83,4 +70,30 @@ func (p *Pages) Export(ctx context.Context, out io.Writer, root string) error {
 </html>
 `, base64.StdEncoding.EncodeToString(sum[:]), template.HTMLEscapeString(p.printer.text(e.Status.Name)), style, body.Bytes())
 	return err
+}
+
+// names are the loops and codons of the plan, in its order, and those that ran and are not in
+// it any more.
+func (e *execution) names() (ids []state.CodonID) {
+	add := func(id state.CodonID) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, n := range e.live.Tree().Nodes {
+		if !n.IsLoop() {
+			add(n.Codon)
+			continue
+		}
+		add(n.Loop)
+		for _, i := range n.Has {
+			for _, c := range i.Has {
+				add(c.Codon)
+			}
+		}
+	}
+	for _, a := range e.listed() {
+		add(a.CodonID)
+	}
+	return ids
 }

@@ -92,7 +92,11 @@ func (e *execution) spans() (spans []span) {
 			end = c.StartTime.Time
 		}
 		took := term.Duration(end.Sub(c.StartTime.Time))
-		spans = append(spans, span{c.CodonID, c.StartTime.Time, end, string(v), fmt.Sprintf("%s, attempt %d in run %s: %s, %s, %s", c.CodonID, max(1, c.Attempt), r.RunID, v, took, c.Bill().Text())})
+		var loop state.CodonID
+		if c.LoopContext != nil {
+			loop = c.LoopContext.LoopID
+		}
+		spans = append(spans, span{c.CodonID, loop, c.StartTime.Time, end, string(v), fmt.Sprintf("%s, attempt %d in run %s: %s, %s, %s", c.CodonID, max(1, c.Attempt), r.RunID, v, took, c.Bill().Text())})
 	})
 	return spans
 }

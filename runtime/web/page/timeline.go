@@ -13,6 +13,7 @@ import (
 // span is one attempt on a timeline.
 type span struct {
 	codon      state.CodonID
+	loop       state.CodonID // empty: it is in none
 	begin, end time.Time
 	verdict    string
 	label      string
@@ -32,6 +33,7 @@ type timeline struct {
 // lane is what one codon did, with all its iterations.
 type lane struct {
 	Codon state.CodonID
+	Page  state.CodonID // whose page has it: of a codon in a loop, the loop
 	Bars  []bar
 	Text  string // for who cannot see the bars
 }
@@ -77,7 +79,7 @@ func newTimeline(spans []span) *timeline {
 		if !known {
 			i = len(t.Lanes)
 			at[id] = i
-			t.Lanes = append(t.Lanes, lane{Codon: id})
+			t.Lanes = append(t.Lanes, lane{Codon: id, Page: cmp.Or(s.loop, id)})
 		}
 		l := &t.Lanes[i]
 		x := t.x(s.begin)

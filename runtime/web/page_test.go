@@ -1,0 +1,149 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/internal/consent"
+	"hank/internal/secret"
+	"hank/runtime/exitcode"
+	"hank/runtime/internal/testkit"
+	"hank/runtime/report"
+	"hank/runtime/report/cost"
+	"hank/runtime/report/output"
+	"hank/runtime/web/page"
+	"hank/state"
+	"hank/state/costindex"
+)
+
+// pages are all pages of an execution with these codons, and its export.
+func pages(t *testing.T, s *stage, codons ...string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	paths := []string{"", "/gate", "/checkpoints", "/diff?from=initial", "/rollback?to=initial", "/money", "/money?by=day", "/events"}
+	for _, c := range codons {
+		paths = append(paths, "/codon?id="+c)
+	}
+	for _, path := range paths {
+		all[path] = s.get(path)
+	}
+	for _, path := range []string{"/", "/needs"} {
+		_, all[path] = s.send("GET", "/f"+path, s.server.Address().Look, nil)
+	}
+	var file bytes.Buffer
+	testkit.Must(t, s.server.o.Pages.Export(context.Background(), &file, s.root))
+	all["export"] = file.String()
+	return all
+}
+
+// TestNoPageHasASecret, wherever an agent writes it; and without the mask all of these places
+// show it.
+func TestNoPageHasASecret(t *testing.T) {
+	t.Parallel()
+	const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	hank := `{"meta": {"name": "Leaky ` + key + `", "version": "1.0.0"}, "hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh",
+	  "promptText": "echo 'the key is ` + key + `'; echo '` + key + `' >key.txt; touch 'name ` + key + `'; echo 'failed with ` + key + `' >&2; exit 3"}]}`
+	for masked, mask := range map[bool]func(string) string{true: secret.Text, false: func(text string) string { return text }} {
+		s := stageOf(t, hank, func(o *Options) { o.Pages = page.New(report.Settings{}, mask) })
+		s.run(exitcode.Failed, nil)
+		shown := 0
+		for path, text := range pages(t, s, "a") {
+			if strings.Contains(text, key) {
+				shown++
+				if masked {
+					t.Errorf("%q shows the secret", path)
+				}
+			}
+		}
+		if !masked && shown < 6 {
+			t.Errorf("only %d pages show it unmasked", shown)
+		}
+	}
+}
+
+// TestAnExportIsOneFileWithoutAScript.
+func TestAnExportIsOneFileWithoutAScript(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, gated, nil)
+	s.run(exitcode.Waiting, nil)
+	text := pages(t, s)["export"]
+	for _, wrong := range []string{"<script", "src=", "href=\"http", "onerror=alert(1)>", "data-act", "href=\"/"} {
+		if strings.Contains(strings.ReplaceAll(text, "src=x onerror", ""), wrong) {
+			t.Errorf("the file has %q", wrong)
+		}
+	}
+	for _, m := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(text, `id="`+html.UnescapeString(m[1])+`"`) && m[1] != "" {
+			t.Errorf("the place %q is not in the file", m[1])
+		}
+	}
+	if !strings.Contains(text, "default-src 'none'; style-src 'sha256-") || !strings.Contains(text, "two.txt") {
+		t.Error("the file lacks its policy, or what has changed")
+	}
+}
+
+// TestPagesAndJSONAgree: counts, states, and costs to the billionth of a dollar.
+func TestPagesAndJSONAgree(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte("sh")) // the user has allowed this program
+	testkit.Must(t, consent.Give("exec-"+hex.EncodeToString(sum[:8]), time.Now()))
+	var codons []string
+	var names []string
+	for i, price := range []string{"0.000000001", "0.123456789", "1.5", "0.1", "0.2"} {
+		name := fmt.Sprintf("c%d", i)
+		names = append(names, name)
+		codons = append(codons, fmt.Sprintf(`{"id": %q, "name": "C", "model": "exec/demo", "continuationMode": "fresh", "promptText": "p",
+		  "exec": ["sh", "-c", "echo '{\"type\":\"session\",\"id\":\"s%d\"}'; echo '{\"type\":\"usage\",\"inputTokens\":1,\"outputTokens\":1,\"costUSD\":%s}'; echo '{\"type\":\"result\",\"ok\":true,\"text\":\"x\"}'"]}`, name, i, price))
+	}
+	s := stageOf(t, `{"hank": [`+strings.Join(codons, ",")+`]}`, nil)
+	s.run(exitcode.Done, nil)
+	status, err := report.ReadStatus(context.Background(), s.root, report.Settings{}, "")
+	testkit.Must(t, err)
+	text, err := json.Marshal(output.StatusOf(status))
+	testkit.Must(t, err)
+	var printed struct {
+		Done    int       `json:"codonsDone"`
+		Verdict string    `json:"verdict"`
+		Cost    state.USD `json:"cost"`
+	}
+	testkit.Must(t, json.Unmarshal(text, &printed))
+	const want state.USD = 1_923_456_790
+	if printed.Cost != want || printed.Done != len(codons) {
+		t.Fatalf("the execution is not as planned: %+v", printed)
+	}
+	v := s.view()
+	for _, by := range cost.Ways {
+		sums := cost.SumUp(v, cost.Query{By: by, Zone: time.Local}, func(string, costindex.By) (cost.Answer, error) { return cost.Answer{}, io.EOF })
+		got := s.get("/money?by=" + by)
+		amounts := regexp.MustCompile(`<data[^>]* value="([^"]*)"`).FindAllStringSubmatch(got, -1)
+		if len(amounts) != 1+len(sums.Sums) || amounts[0][1] != printed.Cost.String() {
+			t.Errorf("by %s: %v; want the total %s and %d sums", by, amounts, printed.Cost, len(sums.Sums))
+			continue
+		}
+		for i, sum := range sums.Sums {
+			if amounts[1+i][1] != sum.Cost.String() {
+				t.Errorf("by %s: %s costs %s on the page, and %s in the sums", by, sum.Key, amounts[1+i][1], sum.Cost)
+			}
+		}
+	}
+	run := s.get("")
+	if got := strings.Count(run, "word good"); got != len(names)+2 { // the heading and the run, too
+		t.Errorf("%d completed on the page: %s", got, run)
+	}
+	_, list := s.send("GET", "/f/", s.server.Address().Look, nil)
+	card := list[strings.Index(list, page.ID(s.root)):]
+	if !strings.Contains(card, fmt.Sprintf("%d/%d codons", printed.Done, len(codons))) || !strings.Contains(card, `value="`+printed.Cost.String()+`"`) || !strings.Contains(card, printed.Verdict) {
+		t.Errorf("the list: %s", card)
+	}
+}
