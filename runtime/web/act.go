@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -185,7 +186,7 @@ func rollback(ctx context.Context, root string, a asked) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("rolled back to %s; what was there before is in checkpoint %s; to undo: hank rollback --undo", report.ShortNames(done.Target.String()), report.Short(done.Safety)), nil
+	return fmt.Sprintf("rolled back to %s; the previous contents are in checkpoint %s; to undo: hank rollback --undo", report.ShortNames(done.Target.String()), report.Short(done.Safety)), nil
 }
 
 // mayAct returns why the process that sends a request to act may not: it is unknown, another
@@ -223,4 +224,28 @@ func callersOf(r *http.Request) (uid int, pids []int, err error) {
 		return -1, nil, caller.ErrUnknown
 	}
 	return caller.Of(c)
+}
+
+// entry is what there is to write down about a request.
+func (s *Server) entry(r *http.Request, a asked, status int, said string) entry {
+	e := entry{Schema: 1, Time: time.Now().UTC(), Via: s.listener.Addr().Network(), Remote: r.RemoteAddr, Lineage: a.Lineage, Checkpoint: a.Checkpoint, Seq: a.Seq, Status: status, Said: secret.Text(said), PIDs: []int{}}
+	if a.Target != "" {
+		e.Checkpoint = a.Target
+	}
+	uid, pids, err := callersOf(r)
+	if e.UID = uid; err == nil {
+		e.PIDs = pids
+	}
+	rest := strings.TrimPrefix(r.URL.Path, "/a/")
+	id, act, _ := strings.Cut(rest, "/")
+	e.Act = act
+	if root, err := page.Find(id); err == nil {
+		e.Execution = root
+	}
+	return e
+}
+
+// refused writes down a request to act that the guard has refused.
+func (s *Server) refused(r *http.Request, status int, why string) {
+	s.audit.write(s.entry(r, asked{}, status, why))
 }

@@ -72,24 +72,24 @@ func TestAnActIsAboutWhatThePersonSaw(t *testing.T) {
 		{"unknown", "explode", act, about, 400},
 		{"to look", "approve", s.server.Address().Look, about, 403},
 	} {
-		if status, said := s.send("POST", "/a/"+page.ID(s.root)+"/"+c.act, c.token, c.about); status != c.want {
+		if status, said := s.send("POST", "/a/"+nameOf(s.root)+"/"+c.act, c.token, c.about); status != c.want {
 			t.Errorf("an act %s: %d %s", c.what, status, said)
 		}
 	}
-	if status, _ := s.send("GET", "/a/"+page.ID(s.root)+"/approve", act, about); status == http.StatusOK && s.view().State.Gates[0].Answer != nil {
+	if status, _ := s.send("GET", "/a/"+nameOf(s.root)+"/approve", act, about); status == http.StatusOK && s.view().State.Gates[0].Answer != nil {
 		t.Error("a GET has answered")
 	}
 	if g := s.view().State.Gates[0]; g.Status != state.GatePending {
 		t.Fatalf("what was refused has answered: %+v", g)
 	}
-	if status, said := s.send("POST", "/a/"+page.ID(s.root)+"/approve", act, about); status != http.StatusOK {
+	if status, said := s.send("POST", "/a/"+nameOf(s.root)+"/approve", act, about); status != http.StatusOK {
 		t.Fatalf("%d %s", status, said)
 	}
 	g := s.view().State.Gates[0]
 	if g.Status != state.GateApproved || !slices.Equal(g.Answer.By.Argv, []string{"hank", "web"}) {
 		t.Errorf("%s by %+v", g.Status, g.Answer)
 	}
-	if status, said := s.send("POST", "/a/"+page.ID(s.root)+"/reject", act, about); status != http.StatusConflict {
+	if status, said := s.send("POST", "/a/"+nameOf(s.root)+"/reject", act, about); status != http.StatusConflict {
 		t.Errorf("what was seen before the answer: %d %s", status, said)
 	}
 	list := s.audit()
@@ -109,7 +109,7 @@ func TestARollbackIsTheOneOfThePreview(t *testing.T) {
 	s := stageOf(t, gated, nil)
 	s.run(exitcode.Waiting, nil)
 	about := data(t, s.get("/rollback?to=a"), "rollback")
-	act, path := s.server.Address().Act, "/a/"+page.ID(s.root)+"/rollback"
+	act, path := s.server.Address().Act, "/a/"+nameOf(s.root)+"/rollback"
 	if status, said := s.send("POST", path, act, with(about, "digest", "other")); status != http.StatusConflict || !testkit.Exists(s.view().Layout.Workspace+"/two.txt") {
 		t.Fatalf("another preview: %d %s", status, said)
 	}
@@ -172,7 +172,7 @@ func TestAnAgentCannotAct(t *testing.T) {
 	go func() { ended <- other.Serve(ctx) }()
 	defer func() { stop(); <-ended }()
 	s.run(exitcode.Done, func(r *request.Request) {
-		r.Environ = append(r.Environ, "SELF="+self, "ID="+page.ID(s.root), "TOKEN1="+s.server.Address().Act, "TCP="+s.server.Address().Listen, "SOCKET="+socket)
+		r.Environ = append(r.Environ, "SELF="+self, "ID="+nameOf(s.root), "TOKEN1="+s.server.Address().Act, "TCP="+s.server.Address().Listen, "SOCKET="+socket)
 	})
 	for _, name := range []string{"a", "b", "c"} {
 		if got := testkit.Read(t, filepath.Join(s.view().Layout.Workspace, name)); got != "403 true\n403 true\n" {
@@ -182,7 +182,7 @@ func TestAnAgentCannotAct(t *testing.T) {
 	if list := s.audit(); len(list) != 6 || slices.ContainsFunc(list, func(e entry) bool { return e.Status != http.StatusForbidden || len(e.PIDs) == 0 }) {
 		t.Errorf("audit: %+v", list)
 	}
-	if status, said := s.send("POST", "/a/"+page.ID(s.root)+"/stop", s.server.Address().Act, map[string]any{}); status != http.StatusConflict {
+	if status, said := s.send("POST", "/a/"+nameOf(s.root)+"/stop", s.server.Address().Act, map[string]any{}); status != http.StatusConflict {
 		t.Errorf("this process is no agent: %d %s", status, said)
 	}
 }

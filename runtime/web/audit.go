@@ -1,16 +1,12 @@
 package web
 
 import (
-	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
-	"hank/internal/secret"
-	"hank/runtime/web/page"
 	"hank/state"
 )
 
@@ -37,30 +33,6 @@ type entry struct {
 	Seq        uint64    `json:"seq,omitzero"` // the last event that the person saw
 	Status     int       `json:"status"`       // of HTTP: 200, or why it was refused
 	Said       string    `json:"said"`
-}
-
-// entry is what there is to write down about a request.
-func (s *Server) entry(r *http.Request, a asked, status int, said string) entry {
-	e := entry{Schema: 1, Time: time.Now().UTC(), Via: s.listener.Addr().Network(), Remote: r.RemoteAddr, Lineage: a.Lineage, Checkpoint: a.Checkpoint, Seq: a.Seq, Status: status, Said: secret.Text(said), PIDs: []int{}}
-	if a.Target != "" {
-		e.Checkpoint = a.Target
-	}
-	uid, pids, err := callersOf(r)
-	if e.UID = uid; err == nil {
-		e.PIDs = pids
-	}
-	rest := strings.TrimPrefix(r.URL.Path, "/a/")
-	id, act, _ := strings.Cut(rest, "/")
-	e.Act = act
-	if root, err := page.Find(id); err == nil {
-		e.Execution = root
-	}
-	return e
-}
-
-// refused writes down a request to act that the guard has refused.
-func (s *Server) refused(r *http.Request, status int, why string) {
-	s.audit.write(s.entry(r, asked{}, status, why))
 }
 
 // write adds a line. What cannot be written is lost: an act that was carried out is in the

@@ -128,15 +128,15 @@ func Dir() (string, error) {
 }
 
 // writeAddress writes down where a server is, for its user alone.
-func writeAddress(o Options, at net.Addr) (*addressFile, error) {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+func writeAddress(dir string, acts bool, at net.Addr) (*addressFile, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	f := &addressFile{Address: Address{Schema: 1, Network: at.Network(), Listen: at.String(), PID: os.Getpid(), Began: time.Now().UTC().Truncate(time.Second), Look: token()}}
-	if o.Acts {
+	if acts {
 		f.Act = token()
 	}
-	file, err := os.CreateTemp(o.Dir, "server-*"+addressEnd) // of mode 0600
+	file, err := os.CreateTemp(dir, "server-*"+addressEnd) // of mode 0600
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func TestPagesAndJSONAgree(t *testing.T) {
 		t.Errorf("%d completed on the page: %s", got, run)
 	}
 	_, list := s.send("GET", "/f/", s.server.Address().Look, nil)
-	card := list[strings.Index(list, page.ID(s.root)):]
+	card := list[strings.Index(list, nameOf(s.root)):]
 	if !strings.Contains(card, fmt.Sprintf("%d/%d codons", printed.Done, len(codons))) || !strings.Contains(card, `value="`+printed.Cost.String()+`"`) || !strings.Contains(card, printed.Verdict) {
 		t.Errorf("the list: %s", card)
 	}

@@ -18,31 +18,6 @@ import (
 	"hank/runtime/web/page"
 )
 
-// Options say what is served, and to whom.
-type Options struct {
-	Pages *page.Pages
-	// Listen is an address of the loopback, 127.0.0.1:0 for any port, or unix:PATH.
-	Listen string
-	// Hosts are more names, with ports, that a browser may know the server by.
-	Hosts []string
-	// Acts: the server also carries out what is asked for.
-	Acts bool
-	// Dir is where addresses and the audit are kept.
-	Dir string
-}
-
-// Server serves the pages.
-type Server struct {
-	o        Options
-	listener net.Listener
-	http     *http.Server
-	guard    *guard.Guard
-	address  *addressFile
-	audit    audit
-	alive    time.Duration // how often a stream says that it is there
-	stop     context.CancelFunc
-}
-
 // aliveEvery is how often a stream without news says that it is there.
 const aliveEvery = 15 * time.Second
 
@@ -53,7 +28,7 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{o: o, listener: l, alive: aliveEvery, audit: audit{path: filepath.Join(o.Dir, auditName)}}
-	if s.address, err = writeAddress(o, l.Addr()); err != nil {
+	if s.address, err = writeAddress(o.Dir, o.Acts, l.Addr()); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	s.guard = &guard.Guard{Hosts: hostsOf(l.Addr(), o.Hosts), AnyPort: anyPort(l.Addr()), Look: s.address.Look, Act: s.address.Act,
@@ -65,9 +40,6 @@ func Start(o Options) (*Server, error) {
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) }}
 	return s, nil
 }
-
-// connection is the key of a request's connection in its context.
-type connection struct{}
 
 // Serve answers requests until the context ends.
 func (s *Server) Serve(ctx context.Context) error {

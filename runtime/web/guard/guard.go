@@ -26,13 +26,13 @@ type Guard struct {
 	Refused func(r *http.Request, status int, why string)
 }
 
-// Policy is the Content-Security-Policy of every answer: scripts, styles and requests are
+// policy is the Content-Security-Policy of every answer: scripts, styles and requests are
 // those of the page itself, and a text becomes markup in one place of its script only.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types hank"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types hank"
 
 // headers are those of every answer.
 var headers = map[string]string{
-	"Content-Security-Policy":      Policy,
+	"Content-Security-Policy":      policy,
 	"X-Content-Type-Options":       "nosniff",
 	"X-Frame-Options":              "DENY",
 	"Referrer-Policy":              "no-referrer",

@@ -120,12 +120,12 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 		}
 	}
 	for _, directive := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
-		if !strings.Contains(Policy, directive+";") {
+		if !strings.Contains(policy, directive+";") {
 			t.Errorf("the policy lacks %q", directive)
 		}
 	}
-	if strings.Contains(Policy, "unsafe") {
-		t.Errorf("the policy allows something unsafe: %s", Policy)
+	if strings.Contains(policy, "unsafe") {
+		t.Errorf("the policy allows something unsafe: %s", policy)
 	}
 }
 

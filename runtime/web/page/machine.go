@@ -44,7 +44,7 @@ func (p *Pages) ofMachine(out *bytes.Buffer, at Place) ([]byte, error) {
 		if e.Need != nil {
 			m.Needs++
 		}
-		m.Rows = append(m.Rows, row{e, ID(e.Status.Execution), term.Age(e.LastUsed, m.At), output.StatusOf(e.Status).Decisions})
+		m.Rows = append(m.Rows, row{e, nameOf(e.Status.Execution), term.Age(e.LastUsed, m.At), output.StatusOf(e.Status).Decisions})
 	}
 	name := "executions"
 	switch at.Path {

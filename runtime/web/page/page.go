@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,8 +41,8 @@ type Place struct {
 // ErrNoPlace says that there is no such page.
 var ErrNoPlace = errors.New("there is no such page")
 
-// ID names an execution in addresses, by its directory.
-func ID(root string) string {
+// nameOf names an execution in addresses, by its directory.
+func nameOf(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return hex.EncodeToString(sum[:6])
 }
@@ -56,7 +55,7 @@ func Find(id string) (string, error) {
 		return "", fmt.Errorf("cannot read the list of executions: %w", err)
 	}
 	for _, e := range entries {
-		if ID(e.Root) == id && layout.Exists(e.Root) {
+		if nameOf(e.Root) == id && layout.Exists(e.Root) {
 			return e.Root, nil
 		}
 	}
@@ -72,30 +71,6 @@ func Split(path string) (id, rest string) {
 	}
 	id, rest, _ = strings.Cut(inner, "/")
 	return id, rest
-}
-
-// Fragment makes the content of a place.
-func (p *Pages) Fragment(ctx context.Context, at Place) ([]byte, error) {
-	var out bytes.Buffer
-	id, rest := Split(at.Path)
-	if id == "" {
-		return p.ofMachine(&out, at)
-	}
-	root, err := Find(id)
-	if err != nil {
-		return nil, err
-	}
-	e, err := p.read(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	e.Acts = at.Acts
-	name, data, err := e.page(ctx, rest, at.Query)
-	if err != nil {
-		return nil, err
-	}
-	err = p.printer.print(&out, name, data)
-	return out.Bytes(), err
 }
 
 // execution is an execution as its pages show it: the head of each page.
@@ -124,7 +99,7 @@ func (p *Pages) read(ctx context.Context, root string) (*execution, error) {
 	if v.Live { // what it costs changes with events that change nothing else
 		s.Bill = v.State.Bill()
 	}
-	return &execution{p: p, live: v, view: v.Recovery(), option: v.Option, ID: ID(root), Status: &s, At: p.now()}, nil
+	return &execution{p: p, live: v, view: v.Recovery(), option: v.Option, ID: nameOf(root), Status: &s, At: p.now()}, nil
 }
 
 // Look reports whether an execution has changed since the last look of anybody, with the
@@ -135,37 +110,6 @@ func (p *Pages) Look(ctx context.Context, root string) (seq uint64, heard time.T
 		return 0, time.Time{}, false, err
 	}
 	return v.Seq, v.Heard, v.Live, nil
-}
-
-// page is the template of a page, and its data.
-func (e *execution) page(ctx context.Context, rest string, q url.Values) (string, any, error) {
-	e.Tab = rest
-	switch rest {
-	case "":
-		e.Title = "Run"
-		return e.run()
-	case "codon":
-		return e.codon(ctx, q)
-	case "gate":
-		e.Title = "What waits for you"
-		return e.gate(ctx, q)
-	case "checkpoints":
-		e.Title = "Checkpoints"
-		return e.checkpoints(ctx, q)
-	case "diff":
-		e.Title = "Difference"
-		return e.diff(ctx, q)
-	case "rollback":
-		e.Title = "Preview of a rollback"
-		return e.rollback(ctx, q)
-	case "money":
-		e.Title = "Money"
-		return e.money(q)
-	case "events":
-		e.Title = "Events"
-		return e.events(q)
-	}
-	return "", nil, fmt.Errorf("%w: %s", ErrNoPlace, rest)
 }
 
 // Seq is the last event that the page knows.

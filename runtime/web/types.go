@@ -1,0 +1,39 @@
+package web
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"hank/runtime/web/guard"
+	"hank/runtime/web/page"
+)
+
+// Options say what is served, and to whom.
+type Options struct {
+	Pages *page.Pages
+	// Listen is an address of the loopback, 127.0.0.1:0 for any port, or unix:PATH.
+	Listen string
+	// Hosts are more names, with ports, that a browser may know the server by.
+	Hosts []string
+	// Acts: the server also carries out what is asked for.
+	Acts bool
+	// Dir is where addresses and the audit are kept.
+	Dir string
+}
+
+// Server serves the pages.
+type Server struct {
+	o        Options
+	listener net.Listener
+	http     *http.Server
+	guard    *guard.Guard
+	address  *addressFile
+	audit    audit
+	alive    time.Duration // how often a stream says that it is there
+	stop     context.CancelFunc
+}
+
+// connection is the key of a request's connection in its context.
+type connection struct{}
