@@ -31,7 +31,7 @@ type verbCase struct {
 
 var verbCases = map[string]verbCase{
 	"init":        {args: []string{"new"}, flag: []string{"--yes"}},
-	"validate":    {args: []string{"hank"}, flag: []string{"--format", "text"}},
+	"validate":    {args: []string{"hank"}, flag: []string{"--format", "json"}},
 	"fmt":         {args: []string{"hank"}, flag: []string{"--check"}},
 	"schema":      {args: []string{"--write", "."}, flag: []string{"--json"}},
 	"models":      {args: []string{"sonnet"}, flag: []string{"--json"}},

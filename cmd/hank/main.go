@@ -156,8 +156,6 @@ func newApp() *cli.App {
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
 			approveCommand(), rejectCommand(), holdCommand(), releaseCommand(),
 			statusCommand(), watch.Command(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),
-			costCommand(), doctorCommand(), resetCommand(), upkeep.GC(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
-			statusCommand(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),
 			costCommand(), webCommand(), exportCommand(), doctorCommand(), resetCommand(), upkeep.GC(), lsCommand(), versionCommand(), completionCommand(), costsRoleCommand(),
 		},
 	}
@@ -208,6 +206,7 @@ journal of everything that happened, and recovers both after a crash.
    hank run                  run it to completion, or resume after a crash
    hank status               show the status
    hank watch                watch all runs on the whole screen, and act from there
+   hank web                  the same in a browser, on this machine or a phone
    hank rollback X           restore any checkpoint; undo with hank rollback --undo
    hank retry                rerun the failed codon
    hank doctor               diagnose problems and suggest the next command

@@ -28,3 +28,17 @@ func TestWhatIsUsedIsRecordedOnceASecond(t *testing.T) {
 		t.Errorf("recorded at %d ms, want %d", recorded, want)
 	}
 }
+
+// Recording what sentinels report leaves the agent four fifths of the time, on a slow disk too.
+func TestWhatTakesLongIsDoneLessOften(t *testing.T) {
+	t.Parallel()
+	var r rest
+	now := time.Unix(1e9, 0)
+	if !r.due(now) {
+		t.Error("the first is not due")
+	}
+	r.done(now, now.Add(time.Second))
+	if r.due(now.Add(4900*time.Millisecond)) || !r.due(now.Add(5*time.Second)) {
+		t.Error("a second is not followed by four others")
+	}
+}

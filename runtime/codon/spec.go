@@ -137,6 +137,8 @@ type observers struct {
 	lost  []sentinel.Lost // that could not be loaded
 	ready []sentinel.Loaded
 	ends  bool // one of them ends the codon
+
+	hearing rest // of recording what they report
 }
 
 // attempt is one try at a codon.
@@ -175,6 +177,13 @@ type pace struct {
 func (p *pace) due(now time.Time) bool { return p.owed && now.Sub(p.last) >= time.Second }
 
 func (p *pace) done(now time.Time) { *p = pace{last: now} }
+
+// rest keeps what is done again and again to a fifth of the time, however long it takes.
+type rest struct{ until time.Time }
+
+func (r *rest) due(now time.Time) bool { return !now.Before(r.until) }
+
+func (r *rest) done(began, ended time.Time) { r.until = ended.Add(4 * ended.Sub(began)) }
 
 // Signal is a request to a live run from outside.
 type Signal int

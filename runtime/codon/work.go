@@ -222,7 +222,10 @@ func (a *attempt) tick(now time.Time) (stop bool, err error) {
 	if err := errors.Join(a.recordUsage(now, false), a.warn(now)); err != nil || a.watch == nil {
 		return false, err
 	}
-	err = a.hearSentinels()
+	if a.hearing.due(now) {
+		err = a.hearSentinels()
+		a.hearing.done(now, time.Now())
+	}
 	return a.ends || a.overBudget(), err
 }
 

@@ -131,6 +131,9 @@ func readLine(in *bufio.Reader, text []byte, most int) ([]byte, int64, error) {
 	}
 }
 
+// Rest is how many bytes follow the last complete line.
+func (f *File) Rest() int64 { return max(0, f.size-f.index.end) }
+
 // Percent is how much of the file is indexed.
 func (f *File) Percent() int {
 	if f.size == 0 {

@@ -301,8 +301,8 @@ func liveBlock(a codon.Activity, now time.Time, columns, rows int) []string {
 			lines = append(lines, "  "+text)
 		}
 	}
-	if len(a.Next) > 0 {
-		lines = append(lines, "  next: "+strings.Join(a.Next, ", "))
+	if a.Next != "" {
+		lines = append(lines, "  next: "+a.Next)
 	}
 	for i, line := range lines {
 		lines[i] = term.Fit(line, columns)
@@ -314,7 +314,8 @@ func liveBlock(a codon.Activity, now time.Time, columns, rows int) []string {
 const mostNext = 5
 
 // Following names what follows an entry of the plan: codons, and each loop once.
-func Following(h *plan.Hank, e plan.Entry) (next []string) {
+func Following(h *plan.Hank, e plan.Entry) string {
+	var next []string
 	passed := false
 	for _, item := range h.Items {
 		switch l := e.LoopContext; {
@@ -337,10 +338,11 @@ func Following(h *plan.Hank, e plan.Entry) (next []string) {
 			}
 		}
 		if len(next) > mostNext {
-			return append(next[:mostNext], "…")
+			next = append(next[:mostNext], "…")
+			break
 		}
 	}
-	return next
+	return strings.Join(next, ", ")
 }
 
 // stillRunning is the same for a file or pipe.

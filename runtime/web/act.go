@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/advice"
 	"hank/internal/proc"
 	"hank/internal/secret"
 	"hank/recovery"
@@ -71,10 +72,11 @@ func (s *Server) carryOut(ctx context.Context, r *http.Request) (said string, st
 	if err == nil {
 		said, err = s.do(ctx, root, r.PathValue("act"), a)
 	}
+	option := report.OptionFor(root)
 	if err != nil {
-		return secret.Text(verdict.Sentence(err)), statusOf(err), a
+		return secret.Text(advice.Render(verdict.Sentence(err), option)), statusOf(err), a
 	}
-	return said, http.StatusOK, a
+	return advice.Render(said, option), http.StatusOK, a
 }
 
 // statusOf is the status of HTTP for an error.
@@ -152,7 +154,7 @@ func answer(status state.GateStatus) func(context.Context, string, asked) (strin
 		case done.Live:
 			return said + "; the run continues", nil
 		}
-		return said + "; to continue: hank run", nil
+		return said + "; to continue: `hank run`", nil
 	}
 }
 
@@ -186,7 +188,7 @@ func rollback(ctx context.Context, root string, a asked) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("rolled back to %s; the previous contents are in checkpoint %s; to undo: hank rollback --undo", report.ShortNames(done.Target.String()), report.Short(done.Safety)), nil
+	return fmt.Sprintf("rolled back to %s; the previous contents are in checkpoint %s; to undo: `hank rollback --undo`", report.ShortNames(done.Target.String()), report.Short(done.Safety)), nil
 }
 
 // mayAct returns why the process that sends a request to act may not: it is unknown, another

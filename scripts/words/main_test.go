@@ -95,12 +95,12 @@ func TestOnlyThePlacesThatAreAskedForAreListed(t *testing.T) {
 }
 
 // The chain of runs that leads to a position is a lineage path, in names and
-// comments, too: it had two other names once.
+// comments, too: it had two other names once. The timeline of a page is a drawing.
 func TestALineagePathHasNoOtherName(t *testing.T) {
 	t.Parallel()
 	other := regexp.MustCompile(`(?i)thread|timeline`)
 	means := []string{"OSThread", "a thread", "every thread", "first thread", "leader thread", "thread.started", "Timelines", `"timelines"`, "--only timelines", "timelines    checkpoints"}
-	about := []string{"internal/proc", "runtime/keeper", "runtime/harness/codex"} // threads of the operating system, and what Codex calls a session
+	about := []string{"internal/proc", "runtime/keeper", "runtime/harness/codex", "runtime/web/page"} // threads of the operating system, what Codex calls a session, and a drawing of what ran when
 	root := os.DirFS("../..")
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
