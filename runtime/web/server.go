@@ -167,7 +167,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		_, err = w.Write(append(text, '\n'))
 		return err == nil && out.Flush() == nil
 	}
-	seen := watched{since: since}
+	seen := watched{since: since, live: r.URL.Query().Get("live") == "true"}
 	every := lookEvery
 	if id == "" {
 		every = listEvery
@@ -220,7 +220,7 @@ func (s *Server) look(ctx context.Context, id string, w *watched) (news, error) 
 	if err != nil {
 		return news{}, err
 	}
-	n := news{Seq: seq, Live: live, Change: seq != w.since || w.begun && (live != w.live || !heard.Equal(w.heard))}
+	n := news{Seq: seq, Live: live, Change: seq != w.since || live != w.live || w.begun && !heard.Equal(w.heard)}
 	*w = watched{seq, heard, live, true}
 	return n, nil
 }

@@ -115,6 +115,9 @@ func (p *Pages) Look(ctx context.Context, root string) (seq uint64, heard time.T
 // Seq is the last event that the page knows.
 func (e *execution) Seq() uint64 { return e.live.Seq }
 
+// Live reports whether the page knows it as one in progress.
+func (e *execution) Live() bool { return e.live.Live }
+
 // Lineage names the execution.
 func (e *execution) Lineage() string { return e.view.State.Lineage }
 

@@ -45,6 +45,7 @@ function ask(path, more = {}) {
 let current = 0 // counts what is shown: what comes too late is dropped
 let stream = null
 let seq = 0
+let live = ''
 
 const here = () => location.pathname + location.search
 
@@ -72,6 +73,7 @@ async function show({ keep = false } = {}) {
   put(markup(text), keep)
   connected()
   seq = Number(page.querySelector('.asof')?.dataset.seq ?? 0)
+  live = page.querySelector('.asof')?.dataset.live ?? ''
   document.title = (page.querySelector('h1')?.textContent.trim() ?? '') + ' · hank'
   if (!keep) follow()
 }
@@ -151,7 +153,7 @@ async function follow() {
   const mine = stream = new AbortController()
   while (!mine.signal.aborted) {
     try {
-      const answer = await ask(`/stream?on=${encodeURIComponent(location.pathname)}&since=${seq}`, { signal: mine.signal })
+      const answer = await ask(`/stream?on=${encodeURIComponent(location.pathname)}&since=${seq}&live=${live}`, { signal: mine.signal })
       if (answer.status === 401) { tell(await answer.text(), true); return }
       if (!answer.ok) throw new Error(answer.status)
       connected()
