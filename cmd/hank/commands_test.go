@@ -50,6 +50,8 @@ var verbCases = map[string]verbCase{
 	"skip":        {flag: []string{"-e", "."}},
 	"status":      {flag: []string{"-e", "."}},
 	"watch":       {args: []string{"."}, flag: []string{"--plain"}, plain: true},
+	"web":         {args: []string{"--url"}, flag: []string{"--allow-host", "hank.example:80"}, plain: true},
+	"export":      {args: []string{"html", "pages.html"}, flag: []string{"-e", "."}, plain: true},
 	"show":        {args: []string{"write"}, flag: []string{"--limit", "1"}, list: true},
 	"log":         {args: []string{"write"}, flag: []string{"--limit", "1"}},
 	"events":      {flag: []string{"--codon", "write"}, list: true},
@@ -67,8 +69,8 @@ var verbCases = map[string]verbCase{
 }
 
 // refused are the commands that have nothing to do where no run is in progress, no gate
-// waits, or the workspace is in no repository: they say so, with this code.
-var refused = map[string]int{"stop": 2, "skip": 2, "approve": 2, "reject": 2, "land": 2}
+// waits, no page is served, or the workspace is in no repository: they say so, with this code.
+var refused = map[string]int{"stop": 2, "skip": 2, "approve": 2, "reject": 2, "land": 2, "web": 2}
 
 // Every command can be learned from its help, takes flags on either side of its
 // arguments, and prints JSON that can be read, and nothing else, with --json.
