@@ -92,7 +92,7 @@ func isMoving(s *report.Status) bool {
 func markOf(l layout.Layout) (m mark) {
 	m.journal, _ = vfs.Identify(vfs.OS, journal.Current(l.Events()))
 	m.state, _ = vfs.Identify(vfs.OS, l.State())
-	m.holder = holderOf(l)
+	m.holder, _ = holderOf(l)
 	return m
 }
 

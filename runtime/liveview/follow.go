@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"hank/internal/proc"
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/recovery/layout"
@@ -53,7 +54,7 @@ func (f *Follower) View() *View { return f.view }
 // read reads the execution from the beginning.
 func (f *Follower) read(ctx context.Context) error {
 	now := time.Now()
-	holder := holderOf(layout.Layout{Root: f.root})
+	holder, _ := holderOf(layout.Layout{Root: f.root})
 	v, err := recovery.Read(f.root)
 	if err != nil {
 		return err
@@ -66,7 +67,11 @@ func (f *Follower) read(ctx context.Context) error {
 	if f.tail = journal.NewTail(vfs.OS, v.Layout.Events(), f.view.Seq+1); v.ForeignJournal {
 		f.tail = nil
 	}
-	return f.judge(ctx)
+	err = f.judge(ctx)
+	if err != nil {
+		f.holder = "?" // it is read again
+	}
+	return err
 }
 
 // lastEvent is the number of the last event of a journal, as its last line has it; false if
@@ -103,7 +108,9 @@ func (f *Follower) Poll(ctx context.Context) (changed bool, err error) {
 	before := f.view
 	if now := time.Now(); now.Sub(f.looked) >= holderEvery {
 		f.looked = now
-		if holderOf(f.view.base.Layout) != f.holder {
+		// A holder that ends takes its name away before its lock: who reads between the two
+		// finds an execution in progress that nobody holds.
+		if holder, holds := holderOf(f.view.base.Layout); holder != f.holder || f.view.Live && !holds {
 			return true, f.read(ctx)
 		}
 	}
@@ -192,14 +199,15 @@ func (f *Follower) judge(ctx context.Context) error {
 	return nil
 }
 
-// holderOf is who holds an execution, as its files say: another text after each change.
-func holderOf(l layout.Layout) string {
+// holderOf is who holds an execution, as its files say: another text after each change, and
+// whether there is somebody who may still hold it.
+func holderOf(l layout.Layout) (who string, holds bool) {
 	h, err := lock.ReadLock(vfs.OS, l.Lock())
 	if err != nil {
-		return ""
+		return "", false
 	}
 	alive, _ := h.Process.Check()
-	return fmt.Sprintf("%d %s %s", h.PID, h.LockID, alive)
+	return fmt.Sprintf("%d %s %s", h.PID, h.LockID, alive), alive != proc.Dead
 }
 
 // isOver reports whether a verdict is one of an execution that is not in progress.

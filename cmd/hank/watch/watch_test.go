@@ -3,7 +3,6 @@
 package watch_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -103,7 +102,7 @@ type screen struct {
 	cmd   *exec.Cmd
 	tty   *os.File
 	mu    sync.Mutex
-	term  *vt.Emulator
+	term  *vt.SafeEmulator
 	wrote int64  // bytes that were written to the terminal
 	all   []byte // the last of them
 	over  chan struct{}
@@ -112,7 +111,7 @@ type screen struct {
 // watch starts hank watch in a terminal of a size.
 func (w *world) watch(columns, rows int, args ...string) *screen {
 	w.t.Helper()
-	s := &screen{t: w.t, cmd: w.command(append([]string{"watch"}, args...)...), term: vt.NewEmulator(columns, rows), over: make(chan struct{})}
+	s := &screen{t: w.t, cmd: w.command(append([]string{"watch"}, args...)...), term: vt.NewSafeEmulator(columns, rows), over: make(chan struct{})}
 	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
 	if err != nil {
 		w.t.Fatal(err)
@@ -141,6 +140,13 @@ func (w *world) watch(columns, rows int, args ...string) *screen {
 		<-s.over
 	})
 	return s
+}
+
+// printed is what was written to the terminal.
+func (s *screen) printed() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.all)
 }
 
 // text are the rows of the terminal.
@@ -179,6 +185,7 @@ func (s *screen) leave() {
 	if err := s.cmd.Wait(); err != nil {
 		s.t.Fatalf("left with %v; there is\n%s", err, s.text())
 	}
+	<-s.over // all that it has printed is read
 }
 
 // quiet waits until nothing is written for a while, and returns how much was written by then.
@@ -215,7 +222,7 @@ func TestWatchInATerminal(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if title := strings.Contains(string(s.all), "owned\x07"); title {
+	if title := strings.Contains(s.printed(), "owned\x07"); title {
 		t.Error("the agent has set the title of the terminal")
 	}
 	s.keys("d")
@@ -237,7 +244,7 @@ func TestWatchInATerminal(t *testing.T) {
 	w.run(0, "run", "-e", "ex")
 	s.wait("completed, 2 of 2 finished")
 	s.leave()
-	if text := string(s.all); !strings.Contains(text, "completed, 2 of 2 finished, $0.00") || !strings.Contains(text, "\x1b[?1049l") {
+	if text := s.printed(); !strings.Contains(text, "completed, 2 of 2 finished, $0.00") || !strings.Contains(text, "\x1b[?1049l") {
 		t.Errorf("what is left on the terminal:\n%q", text[max(0, len(text)-300):])
 	}
 }
@@ -349,8 +356,8 @@ func TestPlainWatchHasNoEscape(t *testing.T) {
 	s := w.watch(100, 30, "ex")
 	s.wait("hank approve ok")
 	_ = s.cmd.Wait()
-	if bytes.Contains(s.all, []byte("\x1b")) {
-		t.Errorf("ACCESSIBLE=1: %q", s.all)
+	if strings.Contains(s.printed(), "\x1b") {
+		t.Errorf("ACCESSIBLE=1: %q", s.printed())
 	}
 	if out := w.run(2, "watch", "nowhere"); !strings.Contains(out, "nowhere") {
 		t.Errorf("no execution: %s", out)
@@ -371,7 +378,7 @@ func TestNoColourByAnyValue(t *testing.T) {
 		w.env = env
 		s.wait("the last word")
 		s.leave()
-		if colour := bytes.Contains(s.all, []byte("\x1b[33m")) || bytes.Contains(s.all, []byte(";33m")); colour != c.colour {
+		if colour := strings.Contains(s.printed(), "\x1b[33m") || strings.Contains(s.printed(), ";33m"); colour != c.colour {
 			t.Errorf("%s: colours: %t", c.env, colour)
 		}
 	}
