@@ -116,7 +116,7 @@ func (d *driver) control(r control.Request) control.Response {
 		return control.Response{Error: err.Error()}
 	case r.Arguments != nil && r.Command != "skip":
 		return control.Response{Error: r.Command + " takes no arguments"}
-	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped, Operation: asked}):
+	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped, Operation: asked.Operation, Codon: asked.Codon}):
 		return control.Response{OK: true}
 	case isSignal:
 		return control.Response{Error: "the run has too many requests waiting"}

@@ -17,6 +17,7 @@ import (
 	"hank/runtime/live"
 	"hank/runtime/report/output"
 	"hank/runtime/verdict"
+	"hank/state"
 )
 
 func stopCommand() *cli.Command {
@@ -49,18 +50,22 @@ Exit code 0: stop requested (with --wait: the run has ended); 2: no run in progr
 
 func skipCommand() *cli.Command {
 	return &cli.Command{
-		Name: "skip", Usage: "skip the running codon and continue with the next",
+		Name: "skip", Usage: "skip the running codon and continue with the next", ArgsUsage: "[CODON]",
 		Description: `What the codon has done so far stays in the workspace and gets a checkpoint.
-To run it later: hank retry CODON.
+To run it later: hank retry CODON. With CODON no other one is skipped: not the next one
+either, if CODON ends at this moment.
 
-Example: hank skip -e DIR
+Example: hank skip review#1 -e DIR
 
-Exit code 0: skip requested; 2: no run in progress; 5: the run does not answer, and
+Exit code 0: skip requested; 2: no run in progress, or CODON is not running; 5: the run does not answer, and
 the request is withdrawn.`,
 		Flags: []cli.Flag{executionFlag, opIDFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 0); err != nil {
+			if err := arguments(c, 0, 1); err != nil {
 				return err
+			}
+			if id := c.Args().First(); id != "" {
+				return tell(c, "skip", fmt.Sprintf("the run was asked to skip codon %s", id))
 			}
 			return tell(c, "skip", "skipping the running codon")
 		},
@@ -77,7 +82,11 @@ func tell(c *cli.Context, command, said string) error {
 		return err
 	}
 	root := v.Layout.Root
-	asked, again, err := live.SkipOperation(v.State, c.String("op-id"), output.AnsweredOf(root, command, "", nil), time.Now())
+	var codon state.CodonID // skip alone has an argument
+	if command == "skip" {
+		codon = state.CodonID(c.Args().First())
+	}
+	asked, again, err := live.SkipOperation(v.State, c.String("op-id"), codon, output.AnsweredOf(root, command, "", nil), time.Now())
 	if err != nil {
 		return err
 	}
@@ -90,9 +99,9 @@ func tell(c *cli.Context, command, said string) error {
 	limited, cancel := context.WithTimeout(c.Context, patience)
 	defer cancel()
 	ask := live.Control
-	if asked != nil {
+	if asked != nil || codon != "" {
 		ask = func(ctx context.Context, root, _ string) (control.Response, error) {
-			return live.Skip(ctx, root, asked)
+			return live.Skip(ctx, root, live.SkipArguments{Codon: codon, Operation: asked})
 		}
 	}
 	answer, err := ask(limited, root, command)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"hank/plan"
 )
 
 func TestWhatIsUsedIsRecordedOnceASecond(t *testing.T) {
@@ -40,5 +42,14 @@ func TestWhatTakesLongIsDoneLessOften(t *testing.T) {
 	r.done(now, now.Add(time.Second))
 	if r.due(now.Add(4900*time.Millisecond)) || !r.due(now.Add(5*time.Second)) {
 		t.Error("a second is not followed by four others")
+	}
+}
+
+// A skip of a codon that has ended when the request is taken skips no other one.
+func TestASkipIsForTheCodonThatItNames(t *testing.T) {
+	t.Parallel()
+	a := &attempt{Spec: Spec{Entry: plan.Entry{CodonID: "next"}}}
+	if stop, force := a.signalled(Request{Signal: SkipCodon, Codon: "before"}); stop || force || a.skip {
+		t.Errorf("%v %v %v", stop, force, a.skip)
 	}
 }

@@ -15,6 +15,9 @@ func (a *attempt) signalled(r Request) (stop, force bool) {
 	}
 	switch r.Signal {
 	case SkipCodon:
+		if r.Codon != "" && r.Codon != a.Entry.CodonID {
+			return false, false // that one has ended meanwhile
+		}
 		if r.Operation != nil && a.host.Record(state.OperationAnswered{Operation: *r.Operation}) != nil {
 			return false, false // nothing is recorded any more: the codon ends by that
 		}

@@ -203,5 +203,6 @@ type Request struct {
 	Code   exitcode.Code   // with which the run then ends
 	// Operation is a request that is not to be carried out twice, with its answer.
 	Operation *state.Operation
-	Do        *func() // instead of a signal: the run is to call it between two things that it does
+	Codon     state.CodonID // the one that SkipCodon is for; empty: whichever is running
+	Do        *func()       // instead of a signal: the run is to call it between two things that it does
 }

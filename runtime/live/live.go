@@ -8,6 +8,7 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -106,28 +107,34 @@ func Ask(ctx context.Context, execution string) (Status, error) {
 	return s, json.Unmarshal(answer.Status, &s)
 }
 
-// Asked is the operation that a request comes with; nil: none.
-func Asked(s *state.State, r control.Request) (*state.Operation, error) {
-	if r.Arguments == nil || r.Command != "skip" {
-		return nil, nil
-	}
-	var asked struct {
-		Operation *state.Operation `json:"operation"`
-	}
-	if err := json.Unmarshal(r.Arguments, &asked); err != nil || asked.Operation == nil {
-		return nil, errors.New(r.Command + " takes an operation and nothing else")
-	}
-	_, _, err := operation.Look(s, asked.Operation)
-	return asked.Operation, err
+// SkipArguments are those of a request to skip a codon.
+type SkipArguments struct {
+	Codon     state.CodonID    `json:"codon,omitempty"`     // no other one is skipped; empty: the one that is running
+	Operation *state.Operation `json:"operation,omitempty"` // nil: none
 }
 
-// Skip asks the live run to skip the codon that is running, once for an operation,
-// which may be nil. The answer is recorded before the codon is skipped.
-func Skip(ctx context.Context, execution string, o *state.Operation) (control.Response, error) {
-	if o == nil {
+// Asked are the arguments that a request to skip comes with.
+func Asked(s *state.State, r control.Request) (asked SkipArguments, err error) {
+	if r.Arguments == nil || r.Command != "skip" {
+		return asked, nil
+	}
+	if err := json.Unmarshal(r.Arguments, &asked, json.RejectUnknownMembers(true)); err != nil {
+		return asked, errors.New(r.Command + " takes a codon, an operation, or both")
+	}
+	if run := s.Current(); asked.Codon != "" && (run == nil || run.Live() == nil || run.Live().CodonID != asked.Codon) {
+		return asked, fmt.Errorf("codon %s is not running", asked.Codon)
+	}
+	_, _, err = operation.Look(s, asked.Operation)
+	return asked, err
+}
+
+// Skip asks the live run to skip the codon that is running, as the arguments say. The
+// answer to an operation is recorded before the codon is skipped.
+func Skip(ctx context.Context, execution string, asked SkipArguments) (control.Response, error) {
+	if asked == (SkipArguments{}) {
 		return Control(ctx, execution, "skip")
 	}
-	text, err := json.Marshal(map[string]any{"operation": o})
+	text, err := json.Marshal(asked)
 	if err != nil {
 		return control.Response{}, err
 	}
@@ -135,9 +142,14 @@ func Skip(ctx context.Context, execution string, o *state.Operation) (control.Re
 }
 
 // SkipOperation is what skip was given an ID for, with the answer, and what is known of
-// it if it was carried out before; both nil: it was given none.
-func SkipOperation(s *state.State, id string, answer any, now time.Time) (asked, again *state.Operation, err error) {
-	asked, err = operation.Of(id, "skip", nil, now)
+// it if it was carried out before; both nil: it was given none. codon is the one that is
+// meant, or empty.
+func SkipOperation(s *state.State, id string, codon state.CodonID, answer any, now time.Time) (asked, again *state.Operation, err error) {
+	var arguments any // as without a codon from the beginning
+	if codon != "" {
+		arguments = codon
+	}
+	asked, err = operation.Of(id, "skip", arguments, now)
 	if asked == nil || err != nil {
 		return nil, nil, err
 	}

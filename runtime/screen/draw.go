@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -265,6 +266,7 @@ func (s *Screen) drawPlan(rows, columns int) (out []string) {
 	}
 	at := s.selected(list)
 	from := max(0, min(at-rows/2, len(list)-rows))
+	priced := slices.ContainsFunc(list, func(r liveview.Row) bool { return r.Bill.Cost > 0 })
 	for i := from; i < len(list) && len(out) < rows; i++ {
 		r := list[i]
 		name := string(r.Codon)
@@ -282,8 +284,11 @@ func (s *Screen) drawPlan(rows, columns int) (out []string) {
 		if d := r.Elapsed(s.Now); d > 0 && columns >= 44 {
 			right += fmt.Sprintf(" %7s", term.Duration(d.Truncate(100*time.Millisecond)))
 		}
-		if r.Bill.Cost > 0 {
+		switch {
+		case r.Bill.Cost > 0:
 			right += fmt.Sprintf(" %7s", r.Bill.Cost.Text())
+		case priced && right != "": // the columns before it stay where they are
+			right += strings.Repeat(" ", 8)
 		}
 		room := columns - 2
 		if gap := room - term.Columns(left) - term.Columns(right); gap >= 1 {
@@ -329,11 +334,7 @@ func (s *Screen) drawLog(rows, columns int) []string {
 		mark = ">"
 	}
 	if s.Log == nil {
-		why := "nothing was printed yet"
-		if n != nil && n.Record == nil {
-			why = "it has not run yet"
-		}
-		return []string{s.paint(bold, s.fit(mark+head, columns)), s.paint(dim, s.fit(why, columns))}
+		return []string{s.paint(bold, s.fit(mark+head, columns)), s.paint(dim, s.fit(noWords(n), columns))}
 	}
 	switch {
 	case s.Log.progress() < 100:
@@ -344,7 +345,7 @@ func (s *Screen) drawLog(rows, columns int) []string {
 	out := []string{s.paint(bold, s.fit(mark+head, columns))}
 	window := s.Log.window()
 	if len(window) == 0 {
-		return append(out, s.paint(dim, s.fit("nothing was printed yet", columns)))
+		return append(out, s.paint(dim, s.fit(noWords(n), columns)))
 	}
 	for _, row := range window {
 		if len(out) == rows {
@@ -353,6 +354,17 @@ func (s *Screen) drawLog(rows, columns int) []string {
 		out = append(out, s.paint(colourOfRow(row), s.fit(row, columns)))
 	}
 	return out
+}
+
+// noWords is what is shown instead of a transcript that has nothing.
+func noWords(n *liveview.Node) string {
+	switch {
+	case n != nil && n.Record == nil:
+		return "it has not run yet"
+	case n != nil && n.Record.Status.Terminal():
+		return "nothing was printed"
+	}
+	return "nothing was printed yet"
 }
 
 // colourOfRow is the colour of a row of a transcript, by what it begins with.

@@ -415,7 +415,12 @@ func (s *Screen) control(key string) []Command {
 	}
 	switch key {
 	case "s":
-		return s.ask("skip the codon in progress? What it has done stays.", []string{"status"}, s.args("skip"))
+		k := s.view.Running()
+		if k == nil {
+			s.notice = "no codon is running"
+			return nil
+		}
+		return s.ask(fmt.Sprintf("skip codon %s? What it has done stays.", k.CodonID), []string{"status"}, s.args("skip", string(k.CodonID)))
 	case "S":
 		return s.ask("stop the run after the codon in progress?", []string{"status"}, s.args("stop", "--after-codon"))
 	}

@@ -272,17 +272,20 @@ func TestAQuestionShowsFirst(t *testing.T) {
 		reply            bool
 	}{
 		{"a", "diff", "approve ok --checkpoint ", true}, {"A", "diff", "reject ok --checkpoint ", true},
-		{"r", "rollback sha:", "rollback sha:", false}, {"s", "status", "skip", false}, {"S", "status", "stop --after-codon", false}, {"X", "status", "stop", false},
+		{"r", "rollback sha:", "rollback sha:", false}, {"S", "status", "stop --after-codon", false}, {"X", "status", "stop", false},
 	} {
 		s := on(t, root, "loud")
 		s.Resize(100, 30)
-		if strings.Contains("sSX", c.key) { // they are about a run in progress
+		if strings.Contains("SX", c.key) { // they are about a run in progress
 			if cmds := s.Key(c.key); len(cmds) > 0 || s.notice == "" {
 				t.Errorf("%s without a run: %v, %q", c.key, cmds, s.notice)
 			}
 			live := *s.view
 			live.Live = true
 			s.view = &live
+			if cmds := s.Key("s"); len(cmds) > 0 || s.notice != "no codon is running" {
+				t.Errorf("a skip between two codons: %v, %q", cmds, s.notice)
+			}
 			if cmds := s.Key("r"); len(cmds) > 0 || s.notice == "" {
 				t.Errorf("a rollback in a run: %v, %q", cmds, s.notice)
 			}

@@ -111,12 +111,13 @@ func (b *inbox) tick(now time.Time) {
 	b.complete(at)
 }
 
-// complete makes a batch of what is waiting.
+// complete makes a batch of what is waiting. There may be one too many then.
 func (b *inbox) complete(at time.Time) {
 	if len(b.waiting) > 0 {
 		b.ready = append(b.ready, batch{b.waiting, at})
 	}
 	b.waiting, b.matches = nil, 0
+	b.bound()
 }
 
 // bound drops the oldest of what is too much: triggers first, and of the last one events. The

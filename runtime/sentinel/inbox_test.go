@@ -136,7 +136,7 @@ func TestABatchComesByItself(t *testing.T) {
 func TestWhatWaitsIsBoundedAndCounted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		strategy := rapid.SampledFrom([]config.Execution{{Strategy: "immediate"}, {Strategy: "count", Threshold: 7}, {Strategy: "debounce", Milliseconds: 1000}}).Draw(t, "strategy")
+		strategy := rapid.SampledFrom([]config.Execution{{Strategy: "immediate"}, {Strategy: "count", Threshold: 7}, {Strategy: "count", Threshold: 2}, {Strategy: "debounce", Milliseconds: 1000}}).Draw(t, "strategy")
 		b := newInbox(strategy, newClock())
 		total, got, newest := 0, 0, ""
 		for i := range rapid.IntRange(0, 400).Draw(t, "matches") {
@@ -153,6 +153,9 @@ func TestWhatWaitsIsBoundedAndCounted(t *testing.T) {
 			}
 		}
 		b.close()
+		if len(b.ready) > mostTriggers || b.events > mostEvents || b.bytes > mostBytes {
+			t.Fatalf("at the end %d triggers, %d events, %d bytes", len(b.ready), b.events, b.bytes)
+		}
 		last := ""
 		for {
 			batch, _, ok := b.next(context.Background())

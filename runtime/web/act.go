@@ -18,6 +18,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime"
+	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/history"
@@ -41,6 +42,8 @@ type asked struct {
 	// Target is where a rollback goes, and Digest what its preview said.
 	Target state.SHA `json:"target"`
 	Digest string    `json:"digest"`
+
+	running state.CodonID // where the person saw the run; empty: at none
 }
 
 // staleError says that somebody acts on what is not so any more.
@@ -101,7 +104,7 @@ func statusOf(err error) int {
 var acts = map[string]func(ctx context.Context, root string, a asked) (string, error){
 	"approve":          answer(state.GateApproved),
 	"reject":           answer(state.GateRejected),
-	"skip":             tell("skip", "skipping the running codon"),
+	"skip":             skip,
 	"stop":             tell("stop", "stopping the run"),
 	"stop-after-codon": tell("stop-after-codon", "the run will stop after the current codon"),
 	"rollback":         rollback,
@@ -119,6 +122,9 @@ func (s *Server) do(ctx context.Context, root, name string, a asked) (string, er
 	}
 	if err := current(v, a); err != nil {
 		return "", err
+	}
+	if run := v.State.Newest(); run != nil && run.Live() != nil {
+		a.running = run.Live().CodonID
 	}
 	return act(ctx, root, a)
 }
@@ -158,18 +164,30 @@ func answer(status state.GateStatus) func(context.Context, string, asked) (strin
 	}
 }
 
-// tell sends a command to the live run, as hank stop and hank skip do.
+// tell sends a command to the live run, as hank stop does.
 func tell(command, said string) func(context.Context, string, asked) (string, error) {
 	return func(ctx context.Context, root string, _ asked) (string, error) {
 		answer, err := live.Control(ctx, root, command)
-		switch {
-		case err != nil:
-			return "", err
-		case !answer.OK:
-			return "", &exitcode.UsageError{Why: "request rejected by the run: " + answer.Error}
-		}
-		return said, nil
+		return said, told(answer, err)
 	}
+}
+
+// skip skips the codon at which the person saw the run, as hank skip CODON does, and no
+// other one.
+func skip(ctx context.Context, root string, a asked) (string, error) {
+	if a.running == "" {
+		return "", &staleError{"no codon is running"}
+	}
+	answer, err := live.Skip(ctx, root, live.SkipArguments{Codon: a.running})
+	return fmt.Sprintf("the run was asked to skip codon %s", a.running), told(answer, err)
+}
+
+// told is the error of what a run was told.
+func told(answer control.Response, err error) error {
+	if err == nil && !answer.OK {
+		err = &exitcode.UsageError{Why: "request rejected by the run: " + answer.Error}
+	}
+	return err
 }
 
 // rollback goes back, as hank rollback does, if that would do what the preview said.
