@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -105,6 +106,13 @@ func worksOf(pid int) ([]Work, error) {
 			works = append(works, w)
 		}
 	}
+	all := make([][]string, len(chain))
+	for i, p := range chain {
+		all[i] = cmdline(p)
+	}
+	if orphaned(all) {
+		works = append(works, Work{Attempt: "(its keeper is gone)"})
+	}
 	for _, p := range chain { // whose keeper is gone, or not above it
 		env, err := environ(p)
 		attempt := variable(env, AttemptVariable)
@@ -116,6 +124,27 @@ func worksOf(pid int) ([]Work, error) {
 	}
 	return works, nil
 }
+
+// orphaned reports whether one of a process and its ancestors, whose command lines these are,
+// is an orphan of a codon whose keeper was killed: a child of a run that is no keeper. A run
+// starts nothing else that acts, the command of --notify neither. A command with --detach is
+// no run: it starts one.
+func orphaned(chain [][]string) bool {
+	for i := 1; i < len(chain); i++ {
+		args, child := chain[i], chain[i-1]
+		if len(args) > 1 && filepath.Base(args[0]) == "hank" && slices.Contains(runs, args[1]) && !detaches(args) && (len(child) < 2 || child[1] != KeeperSubcommand) {
+			return true
+		}
+	}
+	return false
+}
+
+func detaches(args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(strings.TrimLeft(a, "-"), "detach") && a[0] == '-' })
+}
+
+// runs are the commands that run codons.
+var runs = []string{"run", "resume", "retry"}
 
 // variable returns the value of an entry in a block of NUL-terminated strings.
 func variable(env []byte, key string) string {

@@ -46,5 +46,5 @@ func (w Weight) Heavy() bool { return w.Cap > 0 && w.Left() <= w.Cap/5 }
 
 // Text says who takes how much.
 func (w Weight) Text() string {
-	return fmt.Sprintf("the checkpoints take %s, and transcripts, homes and temporary files of agents %s", term.Bytes(w.Bytes), term.Bytes(w.Agents))
+	return fmt.Sprintf("the checkpoints take %s, and transcripts, homes and temporary files of agents at least %s", term.Bytes(w.Bytes), term.Bytes(w.Agents))
 }

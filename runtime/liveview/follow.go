@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"hank/internal/proc"
@@ -37,8 +38,8 @@ type Follower struct {
 	settings     report.Settings
 	view         *View
 	tail         *journal.Tail
-	holder       string    // who holds the execution, as the files say
-	looked       time.Time // for the holder
+	mark         mark      // of the files as they were read
+	looked       time.Time // for another mark
 	judged       time.Time // when the status was last read
 }
 
@@ -54,12 +55,16 @@ func (f *Follower) View() *View { return f.view }
 // read reads the execution from the beginning.
 func (f *Follower) read(ctx context.Context) error {
 	now := time.Now()
-	holder, _ := holderOf(layout.Layout{Root: f.root})
+	l := layout.Layout{Root: f.root}
+	before := markOf(l)
+	if _, err := os.Stat(filepath.Dir(l.State())); err != nil {
+		return fmt.Errorf("there is no execution in %s any more", f.root)
+	}
 	v, err := recovery.Read(f.root)
 	if err != nil {
 		return err
 	}
-	f.holder, f.looked = holder, now
+	f.mark, f.looked = before, now
 	f.view = of(v, now.UTC(), f.option)
 	if last, known := lastEvent(v.Layout.Events()); known && !v.Live { // the state may be what the next opening makes of it
 		f.view.Seq = min(f.view.Seq, last)
@@ -69,7 +74,7 @@ func (f *Follower) read(ctx context.Context) error {
 	}
 	err = f.judge(ctx)
 	if err != nil {
-		f.holder = "?" // it is read again
+		f.mark = mark{holder: "?"} // it is read again
 	}
 	return err
 }
@@ -110,7 +115,12 @@ func (f *Follower) Poll(ctx context.Context) (changed bool, err error) {
 		f.looked = now
 		// A holder that ends takes its name away before its lock: who reads between the two
 		// finds an execution in progress that nobody holds.
-		if holder, holds := holderOf(f.view.base.Layout); holder != f.holder || f.view.Live && !holds {
+		now := markOf(f.view.base.Layout)
+		_, holds := holderOf(f.view.base.Layout)
+		switch {
+		case now.holder != f.mark.holder, f.view.Live && !holds:
+			return true, f.read(ctx)
+		case !f.view.Live && now != f.mark: // damaged, deleted or replaced, too
 			return true, f.read(ctx)
 		}
 	}

@@ -4,6 +4,7 @@ package liveview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -224,6 +225,33 @@ func TestARunIsFollowedFromItsFiles(t *testing.T) {
 	}
 	if !reflect.DeepEqual(f.View().Tree().counts(), of(fresh, time.Time{}, "").Tree().counts()) || f.View().Status.Gate == nil {
 		t.Errorf("the last view: %+v", f.View())
+	}
+}
+
+// TestAnExecutionAtRestIsSeenToChange: another one takes its place, and it is deleted.
+func TestAnExecutionAtRestIsSeenToChange(t *testing.T) {
+	t.Parallel()
+	root, run := start(t, looped)
+	run(request.ModeRun, exitcode.Failed)
+	f, err := Open(context.Background(), root, report.Settings{}, "")
+	testkit.Must(t, err)
+	another, run := start(t, looped)
+	run(request.ModeRun, exitcode.Failed)
+	fresh, err := recovery.Read(another)
+	testkit.Must(t, err)
+	testkit.Must(t, errors.Join(os.RemoveAll(root), os.Rename(another, root)))
+	poll := func() (bool, error) {
+		f.looked = time.Time{} // it is time to look again
+		return f.Poll(context.Background())
+	}
+	if changed, err := poll(); !changed || err != nil || f.View().State.Lineage != fresh.State.Lineage {
+		t.Errorf("another execution: %v, %v", changed, err)
+	}
+	testkit.Must(t, os.RemoveAll(root))
+	for range 2 {
+		if _, err := poll(); err == nil || !strings.Contains(err.Error(), "any more") {
+			t.Errorf("none: %v", err)
+		}
 	}
 }
 

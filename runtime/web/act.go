@@ -184,6 +184,9 @@ func skip(ctx context.Context, root string, a asked) (string, error) {
 
 // told is the error of what a run was told.
 func told(answer control.Response, err error) error {
+	if errors.Is(err, control.ErrNotRunning) {
+		return &staleError{"no run is in progress"}
+	}
 	if err == nil && !answer.OK {
 		err = &exitcode.UsageError{Why: "request rejected by the run: " + answer.Error}
 	}

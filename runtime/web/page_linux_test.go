@@ -72,6 +72,28 @@ func TestNoPageHasASecret(t *testing.T) {
 	}
 }
 
+// TestAPartOfASecretIsNotShown: not where a long line is cut, nor to who searches for it.
+func TestAPartOfASecretIsNotShown(t *testing.T) {
+	t.Parallel()
+	const value = "no-known-shape-0123456789"
+	mask := func(text string) string { return strings.ReplaceAll(text, value, "***") }
+	before := strings.Repeat("a", 145)
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo `+before+` `+value+` `+strings.Repeat("b", 700)+`"}]}`,
+		func(o *Options) { o.Pages = page.New(report.Settings{}, mask) })
+	s.run(exitcode.Done, nil)
+	for path, text := range pages(t, s, "a") {
+		if strings.Contains(text, value[:8]) {
+			t.Errorf("%q shows a part of the secret", path)
+		}
+	}
+	if got := s.get("/codon?id=a&q=" + value[:12]); strings.Contains(got, before) {
+		t.Errorf("a part of the secret is found: %s", got)
+	}
+	if got := s.get("/codon?id=a&q=aaaa"); !strings.Contains(got, before) {
+		t.Errorf("what is shown is not found: %s", got)
+	}
+}
+
 // TestAnExportIsOneFileWithoutAScript.
 func TestAnExportIsOneFileWithoutAScript(t *testing.T) {
 	t.Parallel()

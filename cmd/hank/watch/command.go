@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -238,6 +239,9 @@ func isUTF8() bool {
 // sayWhere says where the execution is when it is not watched any more, so that it stays on the
 // terminal.
 func sayWhere(ctx context.Context, c *cli.Context, root string) error {
+	if _, err := os.Stat(filepath.Dir(layout.Layout{Root: root}.State())); err != nil {
+		return nil // it was deleted meanwhile
+	}
 	s, err := report.ReadStatus(ctx, root, call.SettingsHere(c), report.OptionFor(root))
 	if errors.Is(err, fs.ErrNotExist) || err != nil {
 		return nil // what could not be read was said on the screen

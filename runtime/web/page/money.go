@@ -164,7 +164,7 @@ func (e *execution) events(q url.Values) (string, any, error) {
 	err := eventlog.Read(e.view, eventlog.Query{Before: before, Limit: limitOf(find), Text: true}, eventlog.Sink{
 		Event: func(v eventlog.Event) error {
 			shown := event{v, v.Name(), v.Sentence(e.option)}
-			if find != "" && !strings.Contains(strings.ToLower(shown.Name+" "+shown.Sentence), find) {
+			if find != "" && !strings.Contains(strings.ToLower(e.p.printer.mask(shown.Name+" "+shown.Sentence)), find) {
 				return nil
 			}
 			if page.Events = append(page.Events, shown); len(page.Events) > 2*perJournal {

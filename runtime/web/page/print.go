@@ -30,7 +30,7 @@ type printer struct {
 func newPrinter(mask func(string) string) *printer {
 	p := &printer{mask: mask}
 	p.all = template.Must(template.New("").Funcs(template.FuncMap{
-		"shown": p.shown, "clock": clock, "exact": exact, "sha": short, "mark": mark, "class": class, "duration": term.Duration, "dict": dict, "name": name, "count": term.Count,
+		"shown": p.shown, "brief": p.brief, "clock": clock, "exact": exact, "sha": short, "mark": mark, "class": class, "duration": term.Duration, "dict": dict, "name": name, "count": term.Count,
 	}).ParseFS(sources, "templates/*.html"))
 	for _, t := range p.all.Templates() {
 		if t.Tree != nil {

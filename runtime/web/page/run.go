@@ -127,9 +127,10 @@ type entry struct {
 // Fold reports whether an entry is long, and is shown folded.
 func (t entry) Fold() bool { return len(t.Text) > 600 || strings.Count(t.Text, "\n") > 12 }
 
-// Brief is the beginning of an entry.
-func (t entry) Brief() string {
-	line, _, _ := strings.Cut(strings.TrimSpace(t.Text), "\n")
+// brief is the beginning of a text. Secrets are masked before it is cut: what is left of one
+// has no shape by which it could be known.
+func (p *printer) brief(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(p.mask(text)), "\n")
 	if r := []rune(line); len(r) > 160 {
 		return string(r[:159]) + "…"
 	}

@@ -48,7 +48,7 @@ func (e *execution) transcript(c *state.Codon, q url.Values) (t log) {
 			t.Total++
 		}
 		if t.Find != "" {
-			return t.search(f, c)
+			return t.search(f, c, e.p.printer.mask)
 		}
 		first, _ := strconv.Atoi(q.Get("from"))
 		if first < 1 {
@@ -90,11 +90,12 @@ func (t *log) each(f *lines.File, c *state.Codon, first, n int, fn func(entry)) 
 	})
 }
 
-// search looks through all lines.
-func (t *log) search(f *lines.File, c *state.Codon) error {
+// search looks through all lines, as they are shown: who searches must not find out what is
+// masked.
+func (t *log) search(f *lines.File, c *state.Codon, mask func(string) string) error {
 	find := strings.ToLower(t.Find)
 	return t.each(f, c, 1, max(1, t.Total), func(n entry) {
-		if !strings.Contains(strings.ToLower(n.Text), find) && !strings.Contains(strings.ToLower(n.Tool), find) {
+		if !strings.Contains(strings.ToLower(mask(n.Text)), find) && !strings.Contains(strings.ToLower(mask(n.Tool)), find) {
 			return
 		}
 		if t.Found++; len(t.Entries) < mostMatches {

@@ -1,0 +1,29 @@
+package proc
+
+import "testing"
+
+// An orphan whose keeper was killed has the run itself as its parent.
+func TestAnOrphanOfARunIsNoUser(t *testing.T) {
+	t.Parallel()
+	run := []string{"/usr/local/bin/hank", "run", "-e", "x"}
+	keeper := []string{"hank", KeeperSubcommand, "attempt", "/w"}
+	shell := []string{"bash"}
+	for name, c := range map[string]struct {
+		chain [][]string
+		want  bool
+	}{
+		"a command of the user":               {[][]string{{"hank", "approve"}, shell}, false},
+		"a child of a keeper":                 {[][]string{{"hank", "approve"}, keeper, run, shell}, false}, // which has its own mark
+		"an orphan of a run":                  {[][]string{{"hank", "approve"}, run, shell}, true},
+		"a descendant of one":                 {[][]string{{"hank", "approve"}, {"python3", "evil.py"}, run, shell}, true},
+		"a run that another command detaches": {[][]string{run, {"hank", "run", "--detach"}, shell}, false},
+		"the run itself":                      {[][]string{run, shell}, false},
+		"a shell that has the name":           {[][]string{{"hank", "approve"}, {"bash", "run"}, shell}, false},
+		"a command of hank that runs nothing": {[][]string{{"hank", "approve"}, {"hank", "watch"}, shell}, false},
+		"a process without a command line":    {[][]string{nil, run, shell}, true},
+	} {
+		if got := orphaned(c.chain); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
