@@ -114,9 +114,7 @@ func (s *Screen) need() []string {
 		return nil
 	}
 	text := n.Reason.String() + ": " + term.OneLine(n.Text)
-	if n.Reason == liveview.Gate {
-		text += "  (a: approve, A: reject)"
-	} else if n.Command != "" {
+	if n.Reason != liveview.Gate && n.Command != "" { // the keys for a gate are in the last row
 		text += "; next: " + term.OneLine(n.Command)
 	}
 	return []string{s.fit("! "+text, s.Width)}
@@ -166,6 +164,9 @@ func (s *Screen) statusLine() string {
 	if v.Status.RunID != "" {
 		parts = append(parts, "run "+string(v.Status.RunID))
 	}
+	for len(parts) > 1 && term.Columns(strings.Join(parts, " | ")) > s.Width { // half a name says nothing
+		parts = parts[:len(parts)-1]
+	}
 	return strings.Join(parts, " | ")
 }
 
@@ -183,15 +184,29 @@ func (s *Screen) keyLine() string {
 	case List:
 		return "enter: look   j/k: move   ?: keys   q: leave"
 	case Run:
-		text := "tab: pane   d: diff   c: checkpoints   o: events   m: money   /: search   ?: keys   q: leave"
-		if s.view != nil && s.view.Live {
-			text += " (the run continues)"
-		}
-		return text
+		return s.runKeys()
 	case Answer:
 		return "y: yes   n: no   j/k: scroll"
 	}
 	return "esc: back   j/k: scroll   y: copy   ?: keys   q: leave"
+}
+
+// runKeys are the keys of a run, as many as there is room for; those that lead to the others, and
+// away, last.
+func (s *Screen) runKeys() string {
+	var keys []string
+	if s.view != nil && s.view.Status.Gate != nil {
+		keys = append(keys, "a: approve", "A: reject")
+	}
+	keys = append(keys, "tab: pane", "d: diff", "c: checkpoints", "o: events", "m: money", "/: search")
+	last := "?: keys   q: leave"
+	if s.view != nil && s.view.Live {
+		last += " (the run continues)"
+	}
+	for len(keys) > 0 && term.Columns(strings.Join(keys, "   "))+3+term.Columns(last) > s.Width {
+		keys = keys[:len(keys)-1]
+	}
+	return strings.Join(append(keys, last), "   ")
 }
 
 // drawList are the rows of the executions.
@@ -280,25 +295,38 @@ func (s *Screen) drawPlan(rows, columns int) (out []string) {
 			name = fmt.Sprintf("iteration %d", r.Iteration+1)
 		}
 		left := strings.Repeat("  ", r.Depth) + s.symbol(r.Verdict) + " " + term.OneLine(name)
-		right := word(r.Node)
+		figures := ""
 		if d := r.Elapsed(s.Now); d > 0 && columns >= 44 {
-			right += fmt.Sprintf(" %7s", term.Duration(d.Truncate(100*time.Millisecond)))
+			figures = fmt.Sprintf(" %7s", term.Duration(d.Round(100*time.Millisecond)))
 		}
 		switch {
 		case r.Bill.Cost > 0:
-			right += fmt.Sprintf(" %7s", r.Bill.Cost.Text())
-		case priced && right != "": // the columns before it stay where they are
-			right += strings.Repeat(" ", 8)
+			figures += fmt.Sprintf(" %7s", r.Bill.Cost.Text())
+		case priced && word(r.Node) != "": // the columns before it stay where they are
+			figures += strings.Repeat(" ", 8)
 		}
-		room := columns - 2
-		if gap := room - term.Columns(left) - term.Columns(right); gap >= 1 {
-			left += strings.Repeat(" ", gap) + right
-		} else {
-			left = s.fit(left, max(8, room-term.Columns(right)-1)) + " " + right
-		}
-		out = append(out, s.row(i == at, colourOf(r.Verdict), left, columns))
+		out = append(out, s.row(i == at, colourOf(r.Verdict), s.planRow(left, figures, r.Node, columns-2), columns))
 	}
 	return out
+}
+
+// planRow is the name of a node, its word, and its figures at the right. Where there is no room
+// for all, the word is said in short, and then the name is cut: figures never are.
+func (s *Screen) planRow(left, figures string, n *liveview.Node, room int) string {
+	words := []string{word(n)}
+	if n.Verdict != "" {
+		if n.Attempts > 1 && n.Codon != "" {
+			words = append(words, fmt.Sprintf("%s (%d)", n.Verdict, n.Attempts))
+		}
+		words = append(words, string(n.Verdict))
+	}
+	for _, w := range words {
+		if gap := room - term.Columns(left) - term.Columns(w+figures); gap >= 1 {
+			return left + strings.Repeat(" ", gap) + w + figures
+		}
+	}
+	right := words[len(words)-1] + figures
+	return s.fit(left, max(4, room-term.Columns(right)-1)) + " " + right
 }
 
 // word is the verdict on a node; of a codon to come: that it is next, or nothing.

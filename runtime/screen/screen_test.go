@@ -370,3 +370,30 @@ func TestALongTranscriptIsReadByWindows(t *testing.T) {
 	}
 	t.Logf("%d lines: indexed in %s, the slowest of 1000 keys took %s", count, indexed, worst)
 }
+
+// TestFiguresAreNeverCut: where a row of the plan has no room for all, the word is said in short,
+// and then the name is cut.
+func TestFiguresAreNeverCut(t *testing.T) {
+	t.Parallel()
+	s := New()
+	n := &liveview.Node{Codon: "improve#2", Verdict: "completed", Attempts: 12, But: "failure ignored"}
+	const figures = "    4.3s   $0.98"
+	for room := 30; room < 100; room++ {
+		row := s.planRow("    ✓ improve#2", figures, n, room)
+		if term.Columns(row) > room || !strings.HasSuffix(row, figures) || !strings.Contains(row, "completed") {
+			t.Errorf("%d columns: %q has %d", room, row, term.Columns(row))
+		}
+	}
+}
+
+// TestTheLastRowLeadsToTheKeys: however narrow, the keys that lead to the others and away are there.
+func TestTheLastRowLeadsToTheKeys(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{40, 60, 80, 100, 200} {
+		s := on(t, ran(t), "loud")
+		s.Resize(width, 24)
+		if rows := check(t, s); !strings.Contains(rows[23], "?: keys   q: leave") || !strings.Contains(rows[23], "a: approve") && width > 60 {
+			t.Errorf("%d columns: %q", width, rows[23])
+		}
+	}
+}

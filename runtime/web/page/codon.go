@@ -128,7 +128,15 @@ func (e *execution) gate(ctx context.Context, _ url.Values) (string, any, error)
 	page := gatePage{execution: e, Past: slices.DeleteFunc(slices.Clone(e.view.State.Gates), func(g state.Gate) bool { return g.Answer == nil })}
 	slices.Reverse(page.Past)
 	if g := e.Status.Gate; g != nil {
-		page.Rows = g.Rows()
+		for _, row := range g.Rows() {
+			switch row[0] {
+			case "to approve", "to reject": // they are with the answer
+				continue
+			case "look at":
+				row[1] = g.Artifact
+			}
+			page.Rows = append(page.Rows, row)
+		}
 		for _, a := range e.listed() {
 			if a.Checkpoint() == g.Checkpoint && a.BaseCheckpoint != "" {
 				page.Before = a.BaseCheckpoint

@@ -122,18 +122,29 @@ func (e *execution) lines(d *history.Difference, most int) (lines []diffLine, mo
 		return []diffLine{{"note", err.Error()}}, 0
 	}
 	all := strings.Split(strings.TrimSuffix(e.p.printer.mask(patch.String()), "\n"), "\n")
+	inHunk := false
 	for i, text := range all {
 		if len(lines) >= max(most, 1)+200 {
 			return lines, len(all) - i
 		}
-		lines = append(lines, diffLine{lineClass(text), text})
+		inHunk = inHunk || strings.HasPrefix(text, "@@")
+		if class := lineClass(text, inHunk); class != "" {
+			lines = append(lines, diffLine{class, text})
+		}
 	}
 	return lines, 0
 }
 
-func lineClass(text string) string {
+// lineClass is how a line of a patch looks: before the first hunk it is a head, in which what the
+// name of the file has said already is left out (empty). A deleted line may begin as a head does.
+func lineClass(text string, inHunk bool) string {
 	switch {
-	case strings.HasPrefix(text, "+++"), strings.HasPrefix(text, "---"), strings.HasPrefix(text, "diff "), strings.HasPrefix(text, "index "):
+	case !inHunk:
+		for _, known := range []string{"+++", "---", "diff ", "index "} {
+			if strings.HasPrefix(text, known) {
+				return ""
+			}
+		}
 		return "head"
 	case strings.HasPrefix(text, "@@"):
 		return "hunk"

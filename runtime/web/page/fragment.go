@@ -36,7 +36,7 @@ func (e *execution) page(ctx context.Context, rest string, q url.Values) (string
 	e.Tab = rest
 	switch rest {
 	case "":
-		e.Title = "Run"
+		e.Title = e.Status.Name
 		return e.run()
 	case "codon":
 		return e.codon(ctx, q)

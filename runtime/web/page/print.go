@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/dustin/go-humanize"
+
 	"hank/internal/term"
 	"hank/runtime/report"
 	"hank/runtime/verdict"
@@ -30,7 +32,7 @@ type printer struct {
 func newPrinter(mask func(string) string) *printer {
 	p := &printer{mask: mask}
 	p.all = template.Must(template.New("").Funcs(template.FuncMap{
-		"shown": p.shown, "brief": p.brief, "clock": clock, "exact": exact, "sha": short, "mark": mark, "class": class, "duration": term.Duration, "dict": dict, "name": name, "count": term.Count,
+		"shown": p.shown, "brief": p.brief, "clock": clock, "exact": exact, "sha": short, "mark": mark, "class": class, "duration": term.Duration, "dict": dict, "name": name, "count": term.Count, "comma": comma,
 	}).ParseFS(sources, "templates/*.html"))
 	for _, t := range p.all.Templates() {
 		if t.Tree != nil {
@@ -117,6 +119,9 @@ func clock(t any) string {
 	return ""
 }
 
+// comma is a number with its thousands apart.
+func comma(n int64) string { return humanize.Comma(n) }
+
 // exact is an amount to the billionth of a dollar.
 func exact(u state.USD) string { return u.String() }
 
@@ -132,7 +137,7 @@ func class(v any) string {
 		return "runs"
 	case verdict.Failed, verdict.Crashed, verdict.Blocked:
 		return "bad"
-	case verdict.Skipped, verdict.NotBegun, "":
+	case verdict.Skipped, verdict.NotBegun, "", next, toCome:
 		return "dim"
 	}
 	return "warn"

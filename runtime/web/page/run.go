@@ -1,8 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +39,7 @@ type liveCodon struct {
 const mostOfLive = 12
 
 func (e *execution) run() (string, any, error) {
-	page := runPage{execution: e, Lines: e.Status.Lines(e.At, e.option), Runs: report.TreeOf(e.view).Runs, Tree: e.live.Tree()}
+	page := runPage{execution: e, Lines: e.whole(e.Status.Lines(e.At, e.option)), Runs: report.TreeOf(e.view).Runs, Tree: e.live.Tree()}
 	page.Timeline = newTimeline(e.spans())
 	if p := e.live.Plan; p != nil {
 		page.More = p.More()
@@ -50,15 +52,44 @@ func (e *execution) run() (string, any, error) {
 	return "run", page, nil
 }
 
+// whole are lines with whole paths, because who looks at a page is in no directory, and without
+// those about a gate, which has a page of its own.
+func (e *execution) whole(lines []report.Line) (out []report.Line) {
+	gate := []string{"waiting"}
+	if g := e.Status.Gate; g != nil {
+		for _, row := range g.Rows() {
+			gate = append(gate, row[0])
+		}
+	}
+	for _, l := range lines {
+		switch {
+		case e.Status.Gate != nil && slices.Contains(gate, l.Label):
+			continue
+		case l.Label == "execution":
+			l.Text = e.Status.Execution
+		case l.Label == "workspace":
+			l.Text = e.Status.Workspace
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// The words for a node that has no verdict yet.
+const (
+	next   = "next"
+	toCome = "to come"
+)
+
 // Word is the verdict on a node, or what else there is to say.
 func (runPage) Word(n *liveview.Node) string {
 	switch {
 	case n.Verdict != "":
 		return string(n.Verdict)
 	case n.Next:
-		return "next"
+		return next
 	}
-	return "to come"
+	return toCome
 }
 
 // Took is how long the attempts of a node took.
@@ -114,7 +145,7 @@ func (l *liveCodon) Agent() string {
 	if l.Harness != "" && l.Model != "" && l.Harness != l.Model {
 		return l.Harness + " (" + l.Model + ")"
 	}
-	return strings.TrimSpace(l.Harness + l.Model)
+	return cmp.Or(l.Harness, l.Model)
 }
 
 // entry is one thing in a transcript.

@@ -122,7 +122,7 @@ func (t *timeline) place(spans []span) {
 		if i > 0 {
 			idle := b.begin.Sub(busy[i-1].end)
 			w := float64(min(idle, shortest)) * scale
-			if idle > shortest {
+			if idle > shortest && idle >= time.Second { // less is no time that anybody misses
 				t.Gaps = append(t.Gaps, gap{X: x, Width: w, Text: term.Duration(idle.Truncate(time.Second))})
 			}
 			x += w

@@ -1,0 +1,32 @@
+package page
+
+import "testing"
+
+// TestAHeadOfAPatchIsKnownByItsPlace: a deleted line may begin as a head does, and what repeats
+// the name of the file is left out.
+func TestAHeadOfAPatchIsKnownByItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text   string
+		inHunk bool
+		want   string
+	}{
+		{"diff --git a/x b/x", false, ""}, {"index 0..1", false, ""}, {"--- a/x", false, ""}, {"+++ b/x", false, ""},
+		{"new file mode 100644", false, "head"}, {"@@ -1 +1 @@", true, "hunk"},
+		{"--- a comment of SQL", true, "del"}, {"+++ x", true, "add"}, {" same", true, "same"},
+	} {
+		if got := lineClass(c.text, c.inHunk); got != c.want {
+			t.Errorf("%q, in a hunk: %t: %q, want %q", c.text, c.inHunk, got, c.want)
+		}
+	}
+}
+
+// TestWhatIsToComeIsNoWarning: a codon that has not begun needs nobody.
+func TestWhatIsToComeIsNoWarning(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{next, toCome} {
+		if class(word) != "dim" || mark(word) != "·" {
+			t.Errorf("%s is shown as %s %s", word, class(word), mark(word))
+		}
+	}
+}
