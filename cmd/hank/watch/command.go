@@ -227,7 +227,7 @@ func framesPerSecond() int {
 	if os.Getenv("SSH_CONNECTION") != "" {
 		return 10
 	}
-	return 120 // a key waits for half of a frame, on average
+	return 60
 }
 
 // isUTF8 reports whether the terminal shows other characters than those of ASCII.
