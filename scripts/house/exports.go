@@ -22,7 +22,7 @@ var audited = []string{"checkpoint", "recovery", "runtime", "plan", "state"}
 
 // mostNeedless is how many names needless lists on Linux; other systems have fewer. It
 // may shrink, not grow.
-const mostNeedless = 25
+const mostNeedless = 24
 
 // An exported name that no other package of the program uses.
 type exported struct {
