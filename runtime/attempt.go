@@ -137,7 +137,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	if own.String() != entry.Codon.Model.String() {
 		spec.FallbackOf = own.String()
 		if d.replay == nil && !d.noop {
-			spec.OwnProblem = d.agents.Problem(s.ExecutionPlan()[index].Codon, spec.Environ)
+			spec.OwnProblem = d.agents.Problem(agents.With(entry.Codon, own), spec.Environ)
 		}
 	}
 	if from := d.session; from != nil {
@@ -162,8 +162,8 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		spec.Idle, spec.Harness = true, noop.Harness{Full: fills(d.program, entry)}
 		return spec
 	}
-	h, name, _ := agents.Of(entry.Codon) // preflight has looked at it
-	spec.Harness, spec.Agent = h, d.agents[name]
+	h, _, _ := agents.Of(entry.Codon) // preflight has looked at it
+	spec.Harness, spec.Agent = h, d.agents.Of(entry.Codon)
 	past := d.past || d.request.Now && s.Run(d.run).Len() == 0
 	past = past || spec.FallbackOf != "" && own.ProviderID == entry.Codon.Model.ProviderID // whose limit may be one of the model
 	d.account = agents.Account(entry.Codon, d.settings, spec.Environ, breaker.Holder{Execution: d.x.Layout.Root, Run: string(d.run), Codon: string(id), Attempt: spec.ID}, past)

@@ -119,7 +119,7 @@ func (d *driver) decideLimit(e plan.Entry, series []*state.Codon) func(*state.Fa
 	}
 	own := d.x.State().ExecutionPlan()[d.x.State().PlanIndex(e.CodonID)].Codon
 	return func(f *state.FailureReason, now time.Time) usagelimit.Decision {
-		return fallback.Decide(own, series, d.agents.Usable(own, d.request.ProcessEnviron()), f, usagelimit.Decide(d.program, e.Codon, series, f, now))
+		return fallback.Decide(own, series, d.agents.Usable(e.Codon, d.request.ProcessEnviron()), f, usagelimit.Decide(d.program, e.Codon, series, f, now))
 	}
 }
 

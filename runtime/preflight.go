@@ -15,47 +15,40 @@ import (
 	"hank/state"
 )
 
-// preflight looks whether everything that the rest of the plan needs is here,
-// before anything is started. s is the state from which it is started.
+// preflight looks whether everything that the rest of the plan needs is here. s is the state
+// from which it is started.
 func (d *driver) preflight(ctx context.Context, s *state.State) error {
-	rest := agents.ToRun(s)
+	rest, err := agents.ToRun(s, d.program)
 	if rest == nil || d.replay != nil || d.noop { // nil: only the run's end is to come
-		return nil
+		return err
 	}
 	if d.agents == nil {
 		d.agents = agents.Found{}
 	}
-	fresh, err := d.agents.Look(ctx, d.program.Hank, rest, d.request.ProcessEnviron(), func(line string) { d.say("%s", line) })
-	if err != nil {
-		return err
-	}
-	if err := sentinel.Ready(d.program, rest, d.request.SentinelEnviron()); err != nil {
-		return err
-	}
-	command := "hank " + string(d.request.Mode)
-	if d.request.Codon != "" {
-		command += " " + shell.Quote(string(d.request.Codon))
-	}
-	return permission(d.request, d.settings, d.ui, command+" --allow-bypass").Ask(fresh)
+	ui := d.ui
+	ui.Say = func(line string) { d.say("%s", line) }
+	return Preflight(ctx, d.program, rest, d.agents, d.request, ui, true)
 }
 
-// preflightNew is preflight for a hank that has no execution yet: none is made
-// that could not run here. What it finds is not looked for again.
-func preflightNew(ctx context.Context, p *plan.Program, r Request, ui UI) (agents.Found, error) {
-	found := agents.Found{}
+// Preflight looks whether everything that entries of a plan need is here, before anything is
+// made or started. Agents that are known are not looked for again, and those that it finds are
+// added. there reports whether there is an execution: a command without its hank continues it.
+func Preflight(ctx context.Context, p *plan.Program, rest []plan.Entry, known agents.Found, r Request, ui UI, there bool) error {
 	if r.Replays() || r.Replay == request.Noop {
-		return found, nil
+		return nil
 	}
-	fresh, err := found.Look(ctx, p.Hank, p.Initial(), r.ProcessEnviron(), ui.Remark)
-	if err = errors.Join(err, sentinel.Ready(p, p.Initial(), r.SentinelEnviron())); err != nil {
-		return found, err
+	fresh, err := known.Look(ctx, p.Hank, rest, r.ProcessEnviron(), ui.Remark)
+	if err = errors.Join(err, sentinel.Ready(p, rest, r.SentinelEnviron())); err != nil {
+		return err
 	}
-	return found, permission(r, p.Settings, ui, "").Ask(fresh)
-}
-
-// permission is how the user is asked what agents may do. command is the one that allows it.
-func permission(r Request, in config.Settings, ui UI, command string) agents.Permission {
-	return agents.Permission{Settings: in, Flag: r.Layers.Flags.AllowBypass != nil, Command: command, Choose: ui.Choose, Say: ui.Remark}
+	ask := agents.Permission{Settings: p.Settings, Flag: r.Layers.Flags.AllowBypass != nil, Try: r.DryRun, Choose: ui.Choose, Say: ui.Remark}
+	if there {
+		if ask.Command = "hank " + string(r.Mode); r.Codon != "" {
+			ask.Command += " " + shell.Quote(string(r.Codon))
+		}
+		ask.Command += " --allow-bypass"
+	}
+	return ask.Ask(fresh)
 }
 
 // confine sees that what is asked for is in force before anything is started,

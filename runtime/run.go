@@ -100,7 +100,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 			return nil, err
 		}
 	}
-	var found agents.Found
+	found := agents.Found{}
 	var size *checkpoint.Size
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here
 		if err := confineNew(program, root, r); err != nil {
@@ -110,7 +110,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 			return nil, err
 		}
 		if r.Mode == ModeRun {
-			if found, err = preflightNew(ctx, program, r, ui); err != nil {
+			if err := Preflight(ctx, program, program.Initial(), found, r, ui, false); err != nil {
 				return nil, err
 			}
 		}

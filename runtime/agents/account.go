@@ -91,8 +91,13 @@ func Breakers(v *recovery.View, in config.Layers) (all []breaker.View) {
 	if err != nil {
 		return nil
 	}
+	frozen, _ := frozenOf(whole) // nil: the keys that codons set are not known
+	rest, err := ToRun(whole.State, frozen)
+	if err != nil {
+		return nil
+	}
 	var concern []breaker.Key
-	for _, e := range ToRun(whole.State) {
+	for _, e := range rest {
 		if k, ok := keyOf(e.Codon, in.Merge(nil), Overlay(os.Environ())); ok && !slices.Contains(concern, k) {
 			concern = append(concern, k)
 		}

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -65,41 +66,89 @@ func Missing(ctx context.Context, v *recovery.View) error {
 	if v.Live || v.Blocked != nil || v.Meta.Replay != "" || v.State.Program == "" || v.State.Next() >= len(v.State.ExecutionPlan()) {
 		return nil
 	}
-	store, err := v.Store()
+	frozen, err := frozenOf(v)
 	if err != nil {
-		return nil // who needs checkpoints says so
+		return nil // who needs checkpoints says so, and Question asks about the hank
 	}
-	defer store.Close()
-	frozen, err := githistory.LoadProgram(store, v.State.Program)
+	rest, err := ToRun(v.State, frozen)
 	if err != nil {
-		return nil // Question asks about it
+		return nil // the run says so, at the codon
 	}
-	_, err = Found{}.Look(ctx, frozen.Hank, ToRun(v.State), Overlay(os.Environ()), func(string) {})
+	_, err = Found{}.Look(ctx, frozen.Hank, rest, Overlay(os.Environ()), func(string) {})
 	return err
 }
 
-// ToRun is what of a plan is still to run.
-func ToRun(s *state.State) []plan.Entry {
-	var rest []plan.Entry
-	for _, e := range s.ExecutionPlan()[s.Next():] {
-		rest = append(rest, e.Entry)
+// frozenOf is the program from which an execution runs.
+func frozenOf(v *recovery.View) (*plan.Program, error) {
+	store, err := v.Store()
+	if err != nil {
+		return nil, err
 	}
-	return rest
+	defer store.Close()
+	return githistory.LoadProgram(store, v.State.Program)
 }
 
-// Found are those that were looked for, by the name that Of gives them.
-type Found map[string]harness.Check
+// ToRun is what of a plan is still to run, with the texts of the program that the plan was
+// made from: the variables that a codon sets for its agent are not in the state. Where the
+// program is nil they are left as the state has them.
+func ToRun(s *state.State, p *plan.Program) (rest []plan.Entry, err error) {
+	resolved := map[*plan.Codon]*plan.Codon{} // the iterations of a loop share theirs
+	for _, e := range s.ExecutionPlan()[s.Next():] {
+		if whole := (plan.Entry{}); p != nil && resolved[e.Codon] == nil {
+			if whole, err = p.Resolve(e.Entry); err != nil {
+				return nil, err
+			}
+			resolved[e.Codon] = whole.Codon
+		}
+		if e.Codon = cmp.Or(resolved[e.Codon], e.Codon); e.Codon != nil {
+			rest = append(rest, e.Entry)
+		}
+	}
+	return rest, nil
+}
+
+// Found are those that were looked for. An agent is looked for in the environment that its
+// codon gives it, so that codons which set variables can find different ones.
+type Found map[seat]harness.Check
+
+// seat is for whom an agent was looked for: the codons that give it the same variables.
+type seat struct {
+	agent string // by the name that Of gives it
+	env   string // the variables of its codon, as text; empty: it has none
+}
+
+// seatOf is the seat of an agent at a codon.
+func seatOf(agent string, c *plan.Codon) seat {
+	if len(c.Env) == 0 {
+		return seat{agent: agent}
+	}
+	var text strings.Builder
+	for _, name := range sorted(c.Env) {
+		fmt.Fprintf(&text, "%q=%q ", name, c.Env[name])
+	}
+	return seat{agent, text.String()}
+}
+
+// Of is what was found of the agent of a codon; the zero Check if it was not looked for.
+func (a Found) Of(c *plan.Codon) harness.Check {
+	_, name, err := Of(c)
+	if err != nil {
+		return harness.Check{}
+	}
+	return a[seatOf(name, c)]
+}
 
 // Look looks for the agents of entries and of their fallbacks, and for what the hank requires,
 // in an environment. What is known of an agent already is not looked for again. The own model
 // of a codon may be one that cannot be used here if one of its fallbacks can.
 //
-// fresh are the agents that were not known before and can be used, in the order of their codons.
+// fresh are the agents that were not known before and can be used, each once, in the order of
+// their codons.
 func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, environ []string, say func(line string)) (fresh []string, err error) {
 	if err := requirements(h, environ); err != nil {
 		return nil, err
 	}
-	l := looker{found: a, before: maps.Clone(a), environ: environ, say: say, looked: map[string]bool{}}
+	l := looker{found: a, before: maps.Clone(a), environ: environ, say: say, looked: map[seat]bool{}, done: map[string]bool{}}
 	for _, e := range entries {
 		if err := l.lookFor(ctx, e.Codon); err != nil {
 			return nil, &exitcode.AgentError{Why: fmt.Sprintf("codon %s: %v", e.CodonID, err)}
@@ -110,14 +159,14 @@ func (a Found) Look(ctx context.Context, h *plan.Hank, entries []plan.Entry, env
 		problem := a.Problem(e.Codon, environ)
 		instead, can := a.Instead(e.Codon, environ)
 		switch {
-		case problem == "" || l.looked["codon "+string(e.Codon.ID)]:
+		case problem == "" || l.done["codon "+string(e.Codon.ID)]:
 		case can && l.isSaid(e.Codon): // by the command's first look
 		case can:
 			say(fmt.Sprintf("warning: codon %s begins with its fallback %s, because its own model %s cannot be used here: %s", e.Codon.ID, instead, e.Codon.Model, problem))
 		case !slices.Contains(problems, problem):
 			problems = append(problems, problem)
 		}
-		l.looked["codon "+string(e.Codon.ID)] = true
+		l.done["codon "+string(e.Codon.ID)] = true
 	}
 	if len(problems) > 0 {
 		return nil, &exitcode.AgentError{Why: strings.Join(problems, "; ")}
@@ -206,7 +255,7 @@ func Overlay(source []string) []string {
 	return env.Finish(nil)
 }
 
-func sorted(env harness.Environ) []string {
+func sorted(env map[string]string) []string {
 	names := make([]string, 0, len(env))
 	for name := range env {
 		names = append(names, name)

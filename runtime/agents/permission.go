@@ -16,6 +16,7 @@ import (
 type Permission struct {
 	Settings config.Settings
 	Flag     bool   // the command line allows it, and not the settings of this directory alone
+	Try      bool   // nothing is remembered
 	Command  string // that allows it; empty: it is the one that was given, with the option
 	Choose   func(question string, answers ...string) int
 	Say      func(line string)
@@ -50,6 +51,9 @@ func (p Permission) Ask(names []string) error {
 			`"allowBypass": true in hankweave.json allows it where that file is`}}
 	}
 	for _, name := range unasked {
+		if p.Try {
+			break
+		}
 		if err := consent.Give(consentTo(name), time.Now()); err != nil {
 			p.Say(fmt.Sprintf("warning: your permission for %s cannot be remembered: %v", name, err))
 		}

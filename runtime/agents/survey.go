@@ -1,8 +1,9 @@
 package agents
 
 import (
-	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,46 +32,60 @@ func (s Surveyed) Usable() bool { return s.Problem == "" }
 
 // Survey looks for all agents in an environment, and for the programs that a hank names. p is
 // the hank that needs some of them; it may be nil. A hank needs of each codon the agent of its
-// own model, or, where that cannot be used and a fallback can, the agent of the fallback.
+// own model, or, where that cannot be used and a fallback can, the agent of the fallback. Of an
+// agent that is needed it tells what a codon finds that cannot begin, or else the first codon
+// that needs it, with the variables that the codon sets.
 func Survey(ctx context.Context, p *plan.Program, environ []string) (all []Surveyed) {
 	found := Found{}
-	look := func(name string, h harness.Harness) {
-		if _, known := found[name]; !known {
-			found[name] = h.Check(ctx, environ)
-		}
-	}
 	for name, h := range Harnesses {
 		if h.Permission() != "" && !kind.Of(name).NamesProgram {
-			look(name, h)
+			found[seat{agent: name}] = h.Check(ctx, environ)
 		}
 	}
-	needed := map[string]bool{}
-	lacks := map[string]string{} // by needed agents: why a codon cannot begin
+	rows := map[string]Surveyed{} // of needed agents
 	if p != nil {
-		each := func(do func(c *plan.Codon, name string)) {
-			EachCodon(p, func(c *plan.Codon) {
-				if h, name, err := Of(c); err == nil && h.Permission() != "" {
-					look(name, h)
-					do(c, name)
-				}
-			})
+		look := func(c *plan.Codon) {
+			if h, _, err := Of(c); err == nil && h.Permission() != "" {
+				_, _, _ = found.CheckOf(ctx, c, environ) // it has an agent
+			}
 		}
-		each(func(*plan.Codon, string) {})
-		each(func(c *plan.Codon, name string) {
+		EachCodon(p, func(c *plan.Codon) {
+			look(c)
+			for _, f := range c.Fallback {
+				look(With(c, f.Model))
+			}
+		})
+		EachCodon(p, func(c *plan.Codon) {
 			problem := found.Problem(c, environ)
 			if m, can := found.Instead(c, environ); can && problem != "" {
-				_, name, _ = Of(with(c, m)) // one that can be used has an agent
-				problem = ""
+				c, problem = With(c, m), ""
 			}
-			needed[name] = true
-			lacks[name] = cmp.Or(lacks[name], problem)
+			h, name, err := Of(c)
+			if err != nil || h.Permission() == "" {
+				return
+			}
+			if row, known := rows[name]; known && (problem == "" || row.Problem != "") {
+				return
+			}
+			row := surveyed(name, found.Of(c))
+			if row.Needed, row.Problem = true, problem; found[seat{agent: name}].Problem != "" && problem == "" && len(c.Env) > 0 {
+				row.Note = strings.TrimPrefix(fmt.Sprintf("%s; with the variables that codon %s sets (env)", row.Note, c.ID), "; ")
+			}
+			rows[name] = row
 		})
 	}
-	for name, c := range found {
-		s := Surveyed{Agent: name, Needed: needed[name], Found: c.Found, Path: c.Path, Version: c.Version, LoggedIn: c.LoggedIn,
-			Credentials: c.Credentials, Permission: permissionOf(name), Allowed: allowed(name), Problem: cmp.Or(c.Problem, lacks[name]), Note: c.Note}
-		all = append(all, s)
+	for at, check := range found {
+		if _, known := rows[at.agent]; !known && (at.env == "" || !found.has(seat{agent: at.agent})) {
+			rows[at.agent] = surveyed(at.agent, check)
+		}
 	}
+	all = slices.Collect(maps.Values(rows))
 	slices.SortFunc(all, func(a, b Surveyed) int { return strings.Compare(a.Agent, b.Agent) })
 	return all
+}
+
+// surveyed is what was found of an agent.
+func surveyed(name string, c harness.Check) Surveyed {
+	return Surveyed{Agent: name, Found: c.Found, Path: c.Path, Version: c.Version, LoggedIn: c.LoggedIn,
+		Credentials: c.Credentials, Permission: permissionOf(name), Allowed: allowed(name), Problem: c.Problem, Note: c.Note}
 }

@@ -9,8 +9,8 @@ import (
 	"hank/runtime/harness"
 )
 
-// with is a codon as it is with another model.
-func with(c *plan.Codon, m model.Ref) *plan.Codon {
+// With is a codon as it is with another model.
+func With(c *plan.Codon, m model.Ref) *plan.Codon {
 	other := *c
 	other.Model = m
 	return &other
@@ -24,7 +24,7 @@ func (a Found) Problem(c *plan.Codon, environ []string) string {
 	if err != nil {
 		return err.Error()
 	}
-	check, known := a[name]
+	check, known := a[seatOf(name, c)]
 	if !known {
 		return name + " was not looked for"
 	}
@@ -37,30 +37,31 @@ func (a Found) Problem(c *plan.Codon, environ []string) string {
 // Usable reports for each model whether a codon can work with it here, as far as its agent was
 // looked for.
 func (a Found) Usable(c *plan.Codon, environ []string) func(model.Ref) bool {
-	return func(m model.Ref) bool { return a.Problem(with(c, m), environ) == "" }
+	return func(m model.Ref) bool { return a.Problem(With(c, m), environ) == "" }
 }
 
 // Instead is the first fallback of a codon that can be used here; ok is false if there is
 // none.
 func (a Found) Instead(c *plan.Codon, environ []string) (m model.Ref, ok bool) {
 	for _, f := range c.Fallback {
-		if a.Problem(with(c, f.Model), environ) == "" {
+		if a.Problem(With(c, f.Model), environ) == "" {
 			return f.Model, true
 		}
 	}
 	return model.Ref{}, false
 }
 
-// CheckOf looks for the agent of a codon, if that was not done yet.
+// CheckOf looks for the agent of a codon, in the environment that the codon gives it, if that
+// was not done yet.
 func (a Found) CheckOf(ctx context.Context, c *plan.Codon, environ []string) (name string, check harness.Check, err error) {
 	h, name, err := Of(c)
 	if err != nil {
 		return "", check, err
 	}
-	check, known := a[name]
+	check, known := a[seatOf(name, c)]
 	if !known {
-		check = h.Check(ctx, environ)
-		a[name] = check
+		check = h.Check(ctx, WithEnv(environ, c.Env))
+		a[seatOf(name, c)] = check
 	}
 	return name, check, nil
 }
@@ -71,7 +72,8 @@ type looker struct {
 	before     Found // what was known before
 	environ    []string
 	say        func(line string)
-	looked     map[string]bool
+	looked     map[seat]bool
+	done       map[string]bool // codons, and what was said
 	own, aside []string // agents that were not known before and can be used: of codons, and of fallbacks alone
 }
 
@@ -84,14 +86,14 @@ func (l *looker) lookFor(ctx context.Context, c *plan.Codon) error {
 	}
 	l.own = append(l.own, fresh...)
 	for _, f := range c.Fallback {
-		other := with(c, f.Model)
+		other := With(c, f.Model)
 		fresh, _ := l.look(ctx, other) // Problem has the error
 		l.aside = append(l.aside, fresh...)
 		line := fmt.Sprintf("codon %s cannot fall back to %s: %s", c.ID, f.Model, l.found.Problem(other, l.environ))
-		if l.found.Problem(other, l.environ) != "" && !l.looked[line] && !l.isSaid(other) {
+		if l.found.Problem(other, l.environ) != "" && !l.done[line] && !l.isSaid(other) {
 			l.say("warning: " + line)
 		}
-		l.looked[line] = true
+		l.done[line] = true
 	}
 	return nil
 }
@@ -100,17 +102,24 @@ func (l *looker) lookFor(ctx context.Context, c *plan.Codon) error {
 // it was looked for now and can be used.
 func (l *looker) look(ctx context.Context, c *plan.Codon) (fresh []string, err error) {
 	_, name, err := Of(c)
-	if err != nil || l.looked[name] || l.found[name].Problem == "" && l.found.has(name) {
+	if err != nil {
 		return nil, err
 	}
-	l.looked[name] = true
-	delete(l.found, name)
+	at, known := seatOf(name, c), l.found.canBeUsed(name)
+	if l.looked[at] || l.found[at].Problem == "" && l.found.has(at) {
+		return nil, nil
+	}
+	l.looked[at] = true
+	delete(l.found, at)
 	_, check, err := l.found.CheckOf(ctx, c, l.environ)
 	if err != nil || check.Problem != "" {
 		return nil, err
 	}
-	if check.Note != "" {
+	if check.Note != "" && !l.done[check.Note] {
 		l.say(check.Note)
+	}
+	if l.done[check.Note] = true; known {
+		return nil, nil
 	}
 	return []string{name}, nil
 }
@@ -118,7 +127,17 @@ func (l *looker) look(ctx context.Context, c *plan.Codon) (fresh []string, err e
 // isSaid reports whether an earlier look has found out what there is to say of a codon's agent.
 func (l *looker) isSaid(c *plan.Codon) bool {
 	_, name, _ := Of(c) // without an agent there is no name
-	return l.before.has(name)
+	return l.before.has(seatOf(name, c))
 }
 
-func (a Found) has(name string) bool { _, is := a[name]; return is }
+func (a Found) has(at seat) bool { _, is := a[at]; return is }
+
+// canBeUsed reports whether an agent was found that some codon can use.
+func (a Found) canBeUsed(agent string) bool {
+	for at, check := range a {
+		if at.agent == agent && check.Problem == "" {
+			return true
+		}
+	}
+	return false
+}

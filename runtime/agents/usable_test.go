@@ -9,9 +9,13 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/go-json-experiment/json"
+
 	"hank/plan"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
+	"hank/runtime/harness"
+	"hank/state"
 )
 
 // here is an environment with stand-ins for pi and opencode, and no key of a provider.
@@ -88,6 +92,73 @@ func TestAMissingKeyOfAProviderIsFoundBeforeTheRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A key or a program that only a codon sets is found for this codon and for no other, also
+// where the plan comes from the state, which has no value of it.
+func TestWhatACodonSetsCountsForItsAgent(t *testing.T) {
+	t.Parallel()
+	const name = "PI_PATH_TO_PI_EXECUTABLE"
+	file := harness.NewEnviron(here(t))[name]
+	for _, c := range []struct{ own, other, want string }{
+		{`"model": "pi/groq/llama-3.3-70b-versatile", "env": {"GROQ_API_KEY": "k"}`, `"model": "pi/groq/llama-3.3-70b-versatile"`, "pi has no credentials"},
+		{`"model": "openai/gpt-5", "env": {"OPENAI_API_KEY": "k"}`, `"model": "openai/gpt-5", "env": {"OTHER": "k"}`, "codex has no credentials"},
+		{`"model": "anthropic/claude-haiku-4-5", "env": {"ANTHROPIC_API_KEY": "k"}`, `"model": "anthropic/claude-haiku-4-5"`, "claude has no credentials"},
+		{`"model": "google/gemini-2.5-pro", "env": {"GEMINI_API_KEY": "k"}`, `"model": "google/gemini-2.5-pro"`, "gemini has no credentials"},
+	} {
+		t.Run(c.own, func(t *testing.T) {
+			t.Parallel()
+			environ := here(t)
+			for agent, version := range map[string]string{"codex": "0.169.0", "claude": "2.1.329", "gemini": "0.61.0"} {
+				file := filepath.Join(t.TempDir(), agent)
+				if err := os.WriteFile(file, []byte("#!/bin/sh\necho "+version+"\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				environ = append(environ, strings.ToUpper(agent)+"_PATH_TO_"+strings.ToUpper(agent)+"_EXECUTABLE="+file)
+			}
+			p := programOf(t, c.own)
+			entries, err := json.Marshal(plan.StoredEntries(p.Initial()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := (&state.State{}).WithPlan(entries)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest, err := ToRun(s, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := Found{}
+			fresh, err := found.Look(t.Context(), p.Hank, rest, environ, func(string) {})
+			if err != nil || len(fresh) != 1 {
+				t.Fatalf("found %q: %v", fresh, err)
+			}
+			if check := found.Of(p.Initial()[0].Codon); check.Path == "" || !check.LoggedIn {
+				t.Errorf("found %+v", check)
+			}
+			for _, a := range Survey(t.Context(), p, environ) {
+				if a.Needed && (a.Problem != "" || !strings.Contains(a.Note, "with the variables that codon a sets (env)")) {
+					t.Errorf("the survey says %+v", a)
+				}
+			}
+			other := programOf(t, c.other)
+			if _, err := found.Look(t.Context(), other.Hank, other.Initial(), environ, func(string) {}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("of a codon that sets nothing: %v", err)
+			}
+		})
+	}
+
+	t.Run("program", func(t *testing.T) {
+		t.Parallel()
+		environ := append(here(t, "GROQ_API_KEY=k"), name+"=/nowhere")
+		p := programOf(t, `"model": "pi/groq/llama-3.3-70b-versatile", "env": {"`+name+`": "`+file+`"}`)
+		found := Found{}
+		_, err := found.Look(t.Context(), p.Hank, p.Initial(), environ, func(string) {})
+		if got := found.Of(p.Initial()[0].Codon).Path; err != nil || got != file {
+			t.Errorf("found %q: %v", got, err)
+		}
+	})
 }
 
 // A codon without a key for its own model begins with the fallback that has one; others

@@ -8,6 +8,7 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"hank/recovery/execution"
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
+	"hank/runtime/fallback"
 	"hank/runtime/history"
 	"hank/runtime/request"
 	"hank/runtime/verdict"
@@ -33,6 +35,7 @@ type Forecast struct {
 	Questions []Question    `json:"questions,omitempty"` // that it would ask first
 	Adopts    []string      `json:"adopts,omitempty"`    // changes of the hank that it would take over
 	Repairs   []string      `json:"repairs,omitempty"`   // what the opening of the execution would bring in order
+	Remarks   []string      `json:"remarks,omitempty"`   // what it would say before it runs anything
 	Move      *Move         `json:"move,omitempty"`      // what it would do to the workspace first
 	Codons    []Codon       `json:"codons"`
 	Expected  *int          `json:"codonsExpected"` // how many codons the plan comes to at most; null: not known
@@ -74,10 +77,13 @@ const (
 
 // Codon is an entry of the plan, and what would become of it.
 type Codon struct {
-	CodonID state.CodonID `json:"codonId"`
-	Name    string        `json:"name"`
-	Model   string        `json:"model"`
-	Action  string        `json:"action"` // finished, run, run again, resume, not run
+	CodonID    state.CodonID `json:"codonId"`
+	Name       string        `json:"name"`
+	Model      string        `json:"model"`                // with which it would begin
+	Harness    string        `json:"harness,omitempty"`    // of that model
+	FallbackOf string        `json:"fallbackOf,omitempty"` // its own model, where it would begin with a fallback
+	Because    string        `json:"because,omitempty"`    // why it would
+	Action     string        `json:"action"`               // finished, run, run again, resume, not run
 }
 
 // Budget is what the next codon may use.
@@ -93,7 +99,7 @@ func Of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, e
 	if err != nil {
 		return nil, err
 	}
-	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.exitCode(), Message: seen.Over, Adopts: seen.Adopts, Codons: []Codon{}}
+	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.exitCode(), Message: seen.Over, Adopts: seen.Adopts, Remarks: seen.Remarks, Codons: []Codon{}}
 	for _, ask := range seen.Asks {
 		f.Questions = append(f.Questions, Question{ask.What, ask.Options})
 	}
@@ -114,7 +120,8 @@ func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 	next, count := seen.State.Next(), 0
 	f.Finished = next
 	for i, e := range seen.Entries {
-		c := Codon{CodonID: e.CodonID, Name: e.Codon.Name, Model: e.Codon.Model.String(), Action: runs}
+		c := Codon{CodonID: e.CodonID, Name: e.Codon.Name, Action: runs}
+		c.begins(seen, e.Codon, i-next, r)
 		switch {
 		case i < next:
 			c.Action = isFinished
@@ -135,6 +142,24 @@ func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 	if f.Extent = extent.Text(); !extent.Open {
 		f.Expected = &extent.Codons
 	}
+}
+
+// begins is with which model a codon would begin: the at-th of those that are to run. The
+// remark about it is the one of the run.
+func (c *Codon) begins(seen *foreseen, with *plan.Codon, at int, r request.Request) {
+	if own := with.Model.String(); at >= 0 && at < len(seen.Rest) {
+		var series []*state.Codon
+		if at == 0 {
+			series = seen.Series
+		}
+		environ := r.ProcessEnviron()
+		whole := seen.Rest[at].Codon // with its variables
+		if with = fallback.Choose(whole, series, seen.Found.Usable(whole, environ)); with.Model.String() != own {
+			c.FallbackOf = own
+			c.Because = cmp.Or(seen.Found.Problem(whole, environ), "its provider did not let the attempt before it work")
+		}
+	}
+	c.Model, c.Harness = with.Model.String(), with.Model.Kind().Name
 }
 
 // past reports whether a codon is among those that were listed as run.
@@ -216,6 +241,14 @@ func (f *Forecast) ofMove(ctx context.Context, seen *foreseen) error {
 	return nil
 }
 
+// worker is the model of a codon, with its agent where the name does not say it.
+func (c Codon) worker() string {
+	if first, _, _ := strings.Cut(c.Model, "/"); first == c.Harness || c.Harness == "" {
+		return c.Model
+	}
+	return c.Model + " (" + c.Harness + ")"
+}
+
 // Lines are the forecast for people.
 func (f *Forecast) Lines() (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -239,6 +272,7 @@ func (f *Forecast) Lines() (lines []string) {
 	} else if m != nil {
 		add("would restore the workspace to checkpoint %.12s first (%s): %d to add, %d to change, %d to delete; a checkpoint of what is there comes before", m.To, m.Kind, m.Add, m.Change, m.Delete)
 	}
+	lines = append(lines, f.Remarks...)
 	if f.Message != "" {
 		add("would run nothing: %s", f.Message)
 	}
@@ -247,7 +281,10 @@ func (f *Forecast) Lines() (lines []string) {
 	}
 	for i, c := range f.Codons {
 		if c.Action != isFinished {
-			add("%4d  %-10s %s  %s  %s", i+1, c.Action, c.CodonID, c.Model, c.Name)
+			add("%4d  %-10s %s  %s  %s", i+1, c.Action, c.CodonID, c.worker(), c.Name)
+			if c.FallbackOf != "" {
+				add("      instead of its own model %s: %s", c.FallbackOf, c.Because)
+			}
 		}
 	}
 	if f.Extent != "" && f.Extent != fmt.Sprint(len(f.Codons)) {

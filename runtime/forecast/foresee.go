@@ -8,11 +8,13 @@ import (
 
 	"hank/checkpoint"
 	"hank/plan"
+	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime"
+	"hank/runtime/agents"
 	"hank/runtime/bounds"
 	"hank/runtime/edits"
 	"hank/runtime/exitcode"
@@ -21,6 +23,7 @@ import (
 	"hank/runtime/history"
 	"hank/runtime/question"
 	"hank/runtime/request"
+	"hank/runtime/retry"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -43,12 +46,17 @@ type foreseen struct {
 	Resumed  state.CodonID // the codon whose interrupted attempt is continued
 	Adopts   []string      // what of the hank has changed, where the command uses the new version
 	Asks     []*finding.DecisionError
+	Found    agents.Found   // the agents that were looked for
+	Rest     []plan.Entry   // what is to run, as its agents would get it; nil: no agent works on it
+	Series   []*state.Codon // the attempts that the next one at the first of Rest continues
+	Remarks  []string       // what the command would say before it runs anything
 }
 
 // foresee works out how a command would start. It takes no lock and writes nothing; what
 // the next opening repairs by itself counts as repaired. The error is the one with which
 // the command would be refused; what it would ask is in Asks.
 func foresee(ctx context.Context, r request.Request, a request.Answers) (*foreseen, error) {
+	r.DryRun = true
 	root, err := history.Locate(r.Execution)
 	if err != nil && (r.Mode != request.ModeRun || r.Execution != "") {
 		return nil, err
@@ -65,7 +73,7 @@ func foresee(ctx context.Context, r request.Request, a request.Answers) (*forese
 	if loadErr != nil && (program == nil && !layout.Exists(root) || !runtime.Tolerable(loadErr)) {
 		return nil, loadErr
 	}
-	f := &foreseen{Root: root}
+	f := &foreseen{Root: root, Found: agents.Found{}}
 	if !layout.Exists(root) {
 		if r.Mode != request.ModeRun {
 			return nil, &layout.NotFoundError{From: root}
@@ -90,10 +98,12 @@ func (f *foreseen) asks(err error) error {
 
 // begin foresees the first run of an execution.
 func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request, a request.Answers) error {
-	if err := f.asks(runtime.CheckNew(ctx, p, f.Root, r, a)); err != nil {
+	if err := f.refused(runtime.CheckNew(ctx, p, f.Root, r, a, f.Found, f.remark)); err != nil {
 		return err
 	}
-	f.Program, f.Entries = p, p.Initial()
+	if f.Program, f.Entries = p, p.Initial(); r.Replay == "" || r.Replay == request.NoReplay {
+		f.Rest = f.Entries
+	}
 	entries, err := history.EncodeEntries(f.Entries)
 	if err != nil {
 		return err
@@ -101,7 +111,47 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 	if f.State, err = (&state.State{}).WithPlan(entries); err != nil {
 		return err
 	}
+	if f.Over != "" {
+		return nil
+	}
 	return f.bound(r)
+}
+
+// remark adds what the command would say.
+func (f *foreseen) remark(line string) { f.Remarks = append(f.Remarks, line) }
+
+// refused adds why the command would end because of what is not here, or a question, and
+// returns what is neither.
+func (f *foreseen) refused(err error) error {
+	var missing *exitcode.AgentError
+	switch {
+	case !errors.As(err, &missing):
+		return f.asks(err)
+	case len(f.Asks) > 0: // an answer may change what is to run
+		f.remark("as it is now, it could not run after that: " + verdict.Sentence(err))
+	default:
+		f.Over, f.Code = verdict.Sentence(err), exitcode.Agent
+	}
+	return nil
+}
+
+// look looks for the agents of what is to run, as a command does before it moves anything.
+func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.Start) (err error) {
+	if r.Replay == "" && f.View.Meta.Replay != "" || r.Replay != "" && r.Replay != request.NoReplay {
+		return nil
+	}
+	if f.Rest, err = agents.ToRun(f.State, f.Program); err != nil {
+		return err
+	}
+	if run := f.View.State.Newest(); len(f.Rest) > 0 && run != nil && retry.Interrupted(run) && startpoint.Conditions(f.State, st, r.Mode, "").Reason == state.ReasonContinue {
+		f.Series = retry.Series(f.View.State, run, f.Rest[0].CodonID)
+	}
+	p := *f.Program
+	if r.Layers.Flags.Sandbox == "" {
+		r.Layers.Flags.Sandbox = config.Sandbox(f.View.Meta.Sandbox)
+	}
+	p.Settings = r.LayersFor(p.Model).Merge(p.Hank.Overrides.Settings())
+	return f.refused(runtime.Preflight(ctx, &p, f.Rest, f.Found, r, runtime.UI{Say: f.remark}, true))
 }
 
 // resume foresees a command for an execution that there is.
@@ -180,6 +230,8 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		return err
 	} else if g := gate.At(f.State); g != nil {
 		f.Over, f.Code = fmt.Sprintf("the gate %s comes first, which asks for an answer", g.Name), exitcode.Waiting
+	} else if err := f.look(ctx, r, st); err != nil {
+		return err
 	}
 	if st.Position != nil && !lost {
 		f.To, f.Move = st.To, st.Kind()

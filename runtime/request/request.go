@@ -112,6 +112,7 @@ type Request struct {
 	Wait         bool          // at a gate: stay until it is answered
 	Now          bool          // end the wait for a provider that an earlier run has left
 	Unattended   bool          // started by a supervisor: crashes are capped
+	DryRun       bool          // it is only told what the command would do
 	Note         string
 	Labels       map[string]string
 	Notify       string // command that gets the result as JSON on its standard input
