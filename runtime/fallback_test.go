@@ -56,6 +56,9 @@ func TestACodonFallsBack(t *testing.T) {
 	if said := strings.Join(s.said, "\n"); !strings.Contains(said, "a falls back from anthropic/"+sonnet+" to anthropic/"+haiku4+" (usage_limit: ") {
 		t.Errorf("it said %s", said)
 	}
+	if said := strings.Join(s.said, "\n"); !strings.Contains(said, "[1/1] a: a (attempt 2)") || strings.Contains(said, "attempt 2 of") {
+		t.Errorf("it said %s", said)
+	}
 	s.fsck()
 	if w := why.Explain(s.view().State, "a", nil); !strings.Contains(w.Attempts[len(w.Attempts)-1].Because+w.Attempts[0].Because, "the provider did not let attempt 1 work") {
 		t.Errorf("it is explained by %+v", w.Attempts)

@@ -185,7 +185,8 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 			break
 		}
 		wait := then.Wait(final.FailureReason, rand.Float64())
-		d.detail("retrying in %s (attempt %d of %d)", wait.Round(time.Millisecond), final.Attempt+1, final.Attempt+then.Left)
+		series := retry.Series(d.x.State(), d.x.State().Run(d.run), final.CodonID)
+		d.detail("retrying in %s (%s)", wait.Round(time.Millisecond), progress.Attempt(final.Attempt+1, retry.Most(chosen.Codon, series, final.Attempt+1)))
 		d.ui.Monitor.Step("waiting to retry at " + time.Now().Add(wait).Format("15:04:05"))
 		if !d.sleep(ctx, wait) {
 			break
@@ -235,9 +236,8 @@ func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.C
 	d.still = time.Time{}
 	spec, s := d.spec(e, index, d.attemptsOf(e.CodonID)+1), d.x.State()
 	series := retry.Series(s, s.Run(d.run), e.CodonID)
-	left := retry.After(e.Codon, series).Left
 	spec.LastFailure, spec.Limit = retry.LastFailure(series), d.decideLimit(e, series)
-	begun := d.announce(e, index, spec.Number, spec.Number-1+max(1, left), spec.Limits.Dollars)
+	begun := d.announce(e, index, spec.Number, retry.Most(e.Codon, series, spec.Number), spec.Limits.Dollars)
 	d.notify(d.files.Take(false)...)
 	spec.From = d.x.Journal.Last() + 1
 	final, err := codon.Run(ctx, spec, host{d, e, index})

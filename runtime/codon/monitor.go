@@ -17,7 +17,7 @@ type Activity struct {
 	Number   int               // of the codon in the plan, from 1
 	Extent   plan.Extent       // how many codons the plan comes to
 	Attempt  int               // from 1
-	Attempts int               // that there may be
+	Attempts int               // that there are at most; 0: nobody knows
 	Allowed  state.USD         // what the attempt may cost; 0: there is no limit
 	Next     string            // what follows in the plan: codons, and loops as a whole
 	Since    time.Time         // when the attempt began; where no codon is running, when the step did

@@ -32,7 +32,7 @@ type CodonBegun struct {
 	Number   int           `json:"number"` // in the plan, from 1
 	Extent   plan.Extent   `json:"extent"`
 	Attempt  int           `json:"attempt"` // from 1
-	Attempts int           `json:"attempts"`
+	Attempts int           `json:"attempts"` // that there are at most; 0: nobody knows
 }
 
 // CodonEnded is an attempt that has ended, with its checkpoint.
@@ -145,5 +145,14 @@ func (e CodonBegun) try() string {
 	if e.Attempt < 2 {
 		return ""
 	}
-	return fmt.Sprintf(" (attempt %d of %d)", e.Attempt, e.Attempts)
+	return " (" + Attempt(e.Attempt, e.Attempts) + ")"
+}
+
+// Attempt names an attempt by its number, and by how many there are at most, if that is known
+// (not 0).
+func Attempt(number, most int) string {
+	if most == 0 {
+		return fmt.Sprintf("attempt %d", number)
+	}
+	return fmt.Sprintf("attempt %d of %d", number, most)
 }

@@ -285,8 +285,8 @@ func liveBlock(a codon.Activity, now time.Time, columns, rows int) []string {
 			head += " of at most " + a.Allowed.Text()
 		}
 	}
-	if a.Attempts > 1 {
-		head += fmt.Sprintf(" · attempt %d of %d", a.Attempt, a.Attempts)
+	if a.Attempts > 1 || a.Attempt > 1 {
+		head += " · " + Attempt(a.Attempt, a.Attempts)
 	}
 	if a.Stop != "" {
 		head += " · " + a.Stop

@@ -70,6 +70,17 @@ func (n *Next) count(c *plan.Codon, series []*state.Codon) {
 	}
 }
 
+// Most is how many attempts of a run there are at most, if the one with a number is the next of
+// a series and no provider keeps one from working; 0: nobody knows, because an attempt that its
+// provider did not let work costs none.
+func Most(c *plan.Codon, series []*state.Codon, number int) int {
+	ofRun := series[max(0, len(series)-number+1):]
+	if len(c.Fallback) > 0 || slices.ContainsFunc(ofRun, func(a *state.Codon) bool { return !hasFailed(a) }) {
+		return 0
+	}
+	return number - 1 + max(1, After(c, series).Left)
+}
+
 // Wait is how long to wait before the next attempt: what the provider asked for, or the
 // delay, doubled with each attempt that has failed this way, with up to a part of it by
 // chance, so that many runs do not come back at once. It is never longer than the longest

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hank/plan"
+	"hank/plan/model"
 	"hank/plan/steps"
 	"hank/state"
 )
@@ -78,6 +79,36 @@ func TestWhatFollowsASeriesOfAttempts(t *testing.T) {
 		n := After(&plan.Codon{ID: "a", OnFailure: c.policy, RetryConfig: c.config}, attempts(c.series))
 		if got := fmt.Sprint(n.Again, n.Left, n.Pause); got != c.want {
 			t.Errorf("%s after %q: %s, want %s", c.policy, c.series, got, c.want)
+		}
+	}
+}
+
+// How many attempts there are is only said where it is known: what a provider does not let work
+// costs no retry, of this run or of a fallback that may come.
+func TestHowManyAttemptsThereAreAtMost(t *testing.T) {
+	t.Parallel()
+	plain := &steps.Retries{MaxAttempts: 2}
+	for _, c := range []struct {
+		policy   plan.OnFailure
+		fallback int
+		series   string
+		number   int
+		want     int
+	}{
+		{plan.Abort, 0, "", 1, 1},
+		{plan.Retry, 0, "", 1, 3},
+		{plan.Retry, 0, "exit", 2, 3},
+		{plan.Retry, 0, "exit exit", 3, 3},
+		{plan.Retry, 0, "exit stop", 1, 2}, // in the run before
+		{plan.Abort, 0, "stop", 2, 0},
+		{plan.Retry, 0, "exit stop", 3, 0},
+		{plan.Retry, 0, "stop exit", 3, 0},
+		{plan.Retry, 1, "", 1, 0},
+		{plan.Retry, 1, "exit", 2, 0},
+	} {
+		codon := &plan.Codon{ID: "a", OnFailure: c.policy, RetryConfig: plain, Fallback: make([]model.Fallback, c.fallback)}
+		if got := Most(codon, attempts(c.series), c.number); got != c.want {
+			t.Errorf("%s with %d fallbacks, attempt %d after %q: %d, want %d", c.policy, c.fallback, c.number, c.series, got, c.want)
 		}
 	}
 }
