@@ -10,14 +10,16 @@ import (
 	"hank/plan/config"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/fallback"
 	"hank/runtime/request"
 	"hank/runtime/sentinel"
+	"hank/runtime/startpoint"
 	"hank/state"
 )
 
 // preflight looks whether everything that the rest of the plan needs is here. s is the state
 // from which it is started.
-func (d *driver) preflight(ctx context.Context, s *state.State) error {
+func (d *driver) preflight(ctx context.Context, s *state.State, st startpoint.Start) error {
 	rest, err := agents.ToRun(s, d.program)
 	if rest == nil || d.replay != nil || d.noop { // nil: only the run's end is to come
 		return err
@@ -27,7 +29,14 @@ func (d *driver) preflight(ctx context.Context, s *state.State) error {
 	}
 	ui := d.ui
 	ui.Say = func(line string) { d.say("%s", line) }
-	return Preflight(ctx, d.program, rest, d.agents, d.request, ui, true)
+	if err := Preflight(ctx, d.program, rest, d.agents, d.request, ui, true); err != nil {
+		return err
+	}
+	next := fallback.Choose(rest[0].Codon, nil, d.agents.Usable(rest[0].Codon, d.request.ProcessEnviron()))
+	if ask := startpoint.Elsewhere(s, st, d.x.Layout, next); ask != nil {
+		return ask
+	}
+	return nil
 }
 
 // Preflight looks whether everything that entries of a plan need is here, before anything is

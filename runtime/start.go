@@ -58,7 +58,7 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 		return st, ask
 	}
 	d.ui.Monitor.Wait("looking whether the agents are here")
-	if err := d.preflight(ctx, &there); err != nil { // before anything is moved
+	if err := d.preflight(ctx, &there, st); err != nil { // before anything is moved
 		return st, err
 	}
 	if s.Newest() != nil || s.Position != nil {

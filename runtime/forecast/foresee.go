@@ -18,6 +18,7 @@ import (
 	"hank/runtime/bounds"
 	"hank/runtime/edits"
 	"hank/runtime/exitcode"
+	"hank/runtime/fallback"
 	"hank/runtime/gate"
 	"hank/runtime/hankfile"
 	"hank/runtime/history"
@@ -151,7 +152,14 @@ func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.St
 		r.Layers.Flags.Sandbox = config.Sandbox(f.View.Meta.Sandbox)
 	}
 	p.Settings = r.LayersFor(p.Model).Merge(p.Hank.Overrides.Settings())
-	return f.refused(runtime.Preflight(ctx, &p, f.Rest, f.Found, r, runtime.UI{Say: f.remark}, true))
+	if err := runtime.Preflight(ctx, &p, f.Rest, f.Found, r, runtime.UI{Say: f.remark}, true); err != nil || len(f.Rest) == 0 {
+		return f.refused(err)
+	}
+	next := fallback.Choose(f.Rest[0].Codon, nil, f.Found.Usable(f.Rest[0].Codon, r.ProcessEnviron()))
+	if ask := startpoint.Elsewhere(f.State, st, f.View.Layout, next); ask != nil {
+		f.Asks = append(f.Asks, ask)
+	}
+	return nil
 }
 
 // resume foresees a command for an execution that there is.

@@ -18,6 +18,13 @@ type Remembering interface {
 	SessionFiles(req Request, session string) (root string, names []string, err error)
 }
 
+// Placed is a Harness whose agent continues a session only in the directory in which it began.
+type Placed interface {
+	// SessionPlace returns that directory of a session, absolute; empty where it is not known.
+	// The request is one that the agent would be started with. Nothing is written.
+	SessionPlace(req Request, session string) string
+}
+
 // FilesIn returns the regular files below a directory that patterns of fs.Glob name, and
 // those below the directories that they name. No symbolic link leads out of the directory.
 func FilesIn(dir string, patterns ...string) (names []string, err error) {

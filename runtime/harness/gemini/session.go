@@ -67,6 +67,20 @@ func (Harness) SessionFiles(req harness.Request, id string) (string, []string, e
 	return s.dir, names, err
 }
 
+// SessionPlace implements harness.Placed: the agent writes the directory beside the
+// conversations that began in it.
+func (Harness) SessionPlace(req harness.Request, id string) string {
+	s := session{dir: directory(req), id: id}
+	if s.dir == "" || filepath.Base(id) != id || !s.find() {
+		return ""
+	}
+	place, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(s.path)), ".project_root"))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(place))
+}
+
 // of names the session.
 func (s *session) of(id string) {
 	if s != nil && s.id == "" && filepath.Base(id) == id {

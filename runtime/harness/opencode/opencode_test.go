@@ -331,6 +331,9 @@ func TestASessionIsContinuedInItsDirectoryOnly(t *testing.T) {
 	if err := start(0, "/old", session); err != nil {
 		t.Errorf("a home without a list: %v", err)
 	}
+	if place := (Harness{}).SessionPlace(req, session); place != "/old" {
+		t.Errorf("the session was begun in %q", place)
+	}
 	for _, c := range []struct {
 		after              time.Duration
 		workspace, session string

@@ -38,13 +38,7 @@ func checkDirectory(req harness.Request, now time.Time) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var stays []stay
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		var s stay
-		if json.Unmarshal(lines.Bytes(), &s) == nil && s.Directory != "" {
-			stays = append(stays, s)
-		}
-	}
+	stays := staysOf(text)
 	if len(stays) == 0 || stays[len(stays)-1].Directory != req.Workspace {
 		here := stay{now.UnixMilli(), req.Workspace}
 		line, err := json.Marshal(here)
@@ -56,20 +50,41 @@ func checkDirectory(req harness.Request, now time.Time) error {
 		}
 		stays = append(stays, here)
 	}
-	began, known := beginning(req.Session, now)
-	if !known {
-		return nil
-	}
-	there := ""
-	for _, s := range stays {
-		if s.Since <= began.UnixMilli() {
-			there = s.Directory
-		}
-	}
-	if there != "" && there != req.Workspace {
+	if there := placeOf(stays, req.Session, now); there != "" && there != req.Workspace {
 		return fmt.Errorf("session %s was begun in %s, and the agent can continue it only there; the workspace is now %s: begin a new session (continuationMode fresh), or move the execution back", req.Session, there, req.Workspace)
 	}
 	return nil
+}
+
+// staysOf reads the list.
+func staysOf(text []byte) (stays []stay) {
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		var s stay
+		if json.Unmarshal(lines.Bytes(), &s) == nil && s.Directory != "" {
+			stays = append(stays, s)
+		}
+	}
+	return stays
+}
+
+// placeOf is where a session was begun; empty if that is not known.
+func placeOf(stays []stay, session string, now time.Time) (place string) {
+	began, known := beginning(session, now)
+	for _, s := range stays {
+		if known && s.Since <= began.UnixMilli() {
+			place = s.Directory
+		}
+	}
+	return place
+}
+
+// SessionPlace implements harness.Placed.
+func (Harness) SessionPlace(req harness.Request, session string) string {
+	text, err := os.ReadFile(filepath.Join(req.Home, staysName))
+	if err != nil {
+		return ""
+	}
+	return placeOf(staysOf(text), session, time.Now())
 }
 
 // beginning is when a session was begun: its id has the time, in milliseconds and counting
