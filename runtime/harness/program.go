@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,7 +39,12 @@ func (p Program) Find(ctx context.Context, environ []string) Check {
 		ask = func(ctx context.Context, path string, _ Environ) (string, error) { return Version(ctx, path, environ) }
 	}
 	version, err := ask(ctx, path, env)
-	if err != nil {
+	var late *lateError
+	switch {
+	case errors.As(err, &late):
+		check.Problem = fmt.Sprintf("%s --version: %v; try again when the machine is less busy, or see what the program waits for", path, err)
+		return check
+	case err != nil:
 		check.Problem = fmt.Sprintf("%s --version failed (%v); reinstall it with %s", path, err, install)
 		return check
 	}

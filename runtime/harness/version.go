@@ -25,7 +25,7 @@ func Version(ctx context.Context, path string, environ []string) (string, error)
 	cmd.Stderr = lines{&stderr}
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("no answer within %s", versionLimit)
+		return "", &lateError{}
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, stderr.String())
@@ -36,6 +36,11 @@ func Version(ctx context.Context, path string, environ []string) (string, error)
 	}
 	return m, nil
 }
+
+// lateError is a program that has not answered in time, which need not be broken.
+type lateError struct{}
+
+func (*lateError) Error() string { return fmt.Sprintf("no answer within %s", versionLimit) }
 
 // lines writes what a program prints into a Tail.
 type lines struct{ tail *Tail }

@@ -1,9 +1,12 @@
 package harness
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestVersionsAreComparedAsNumbers(t *testing.T) {
@@ -31,5 +34,20 @@ func TestTheVersionIsFoundWhereverItIsPrinted(t *testing.T) {
 		if got, err := Version(t.Context(), path, nil); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", script, got, err)
 		}
+	}
+}
+
+// An agent that does not answer in time need not be broken: the machine may be busy.
+func TestAnAgentThatDoesNotAnswerIsNotCalledBroken(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nexec sleep 600\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	c := Program{Name: "agent", Package: "p", Variable: "AGENT"}.Find(ctx, []string{"PATH=/bin:/usr/bin", "AGENT=" + file})
+	if !strings.Contains(c.Problem, "no answer within 30s; try again when the machine is less busy") || strings.Contains(c.Problem, "reinstall") {
+		t.Errorf("%+v", c)
 	}
 }

@@ -9,9 +9,22 @@ import (
 )
 
 // commandLine is the agent as its user installs it.
-var commandLine = harness.Program{Name: Name, Package: "@mariozechner/pi-coding-agent", Variable: executableVariable, Oldest: oldest}
+var commandLine = harness.Program{Name: Name, Package: packageName, Variable: executableVariable, Oldest: oldest, Version: version}
 
-// Check implements harness.Harness. It starts `pi --version` and looks for credentials of
+// packageName is the agent's at npm.
+const packageName = "@mariozechner/pi-coding-agent"
+
+// version is the version that the package of npm states which the program is of. Another
+// program is started, which takes nearly three seconds of a processor: half a minute on a
+// machine where runs of agents wait for each other.
+func version(ctx context.Context, path string, env harness.Environ) (string, error) {
+	if installed := harness.Installed(path, packageName); harness.LookPath("node", env) != "" && installed != "" {
+		return installed, nil
+	}
+	return harness.Version(ctx, path, env.Finish(nil))
+}
+
+// Check implements harness.Harness. It looks for the version and for credentials of
 // any provider: which one is needed depends on the model, and is only seen in a run.
 func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 	check := commandLine.Find(ctx, environ)

@@ -395,3 +395,30 @@ func TestCheckFindsProblems(t *testing.T) {
 		}
 	}
 }
+
+// The version of an agent that npm has installed is read, and the agent is not started for it:
+// on a busy machine it takes longer than a run waits.
+func TestTheVersionOfAnInstalledAgentIsRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"package.json": `{"name": "` + packageName + `", "version": "0.74.0"}`,
+		"dist/cli.js":  "#!/bin/sh\nexit 1\n",
+		"node":         "#!/bin/sh\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := executableVariable + "=" + filepath.Join(dir, "dist", "cli.js")
+	if got := (Harness{}).Check(t.Context(), []string{"PATH=" + dir, program, "GROQ_API_KEY=k"}); got.Version != "0.74.0" || got.Problem != "" {
+		t.Errorf("%+v", got)
+	}
+	if got := (Harness{}).Check(t.Context(), []string{"PATH=/nonexistent", program, "GROQ_API_KEY=k"}); got.Problem == "" {
+		t.Errorf("without node it can be used: %+v", got)
+	}
+}
