@@ -74,7 +74,7 @@ type looker struct {
 	say        func(line string)
 	looked     map[seat]bool
 	done       map[string]bool // codons, and what was said
-	own, aside []string // agents that were not known before and can be used: of codons, and of fallbacks alone
+	own, aside []string        // agents that were not known before and can be used: of codons, and of fallbacks alone
 }
 
 // lookFor looks for the agents that can work on a codon. A fallback that cannot is no reason

@@ -31,7 +31,7 @@ type CodonBegun struct {
 	Name     string        `json:"name"`
 	Number   int           `json:"number"` // in the plan, from 1
 	Extent   plan.Extent   `json:"extent"`
-	Attempt  int           `json:"attempt"` // from 1
+	Attempt  int           `json:"attempt"`  // from 1
 	Attempts int           `json:"attempts"` // that there are at most; 0: nobody knows
 }
 
