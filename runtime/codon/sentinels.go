@@ -205,6 +205,7 @@ func (a *attempt) endSentinels(reason, when string) error {
 	}
 	a.watch.Close(reason, when)
 	err := a.hearSentinels()
+	watch := a.watch
 	a.watch = nil
 	if err != nil || a.host.Live().Sentinels == nil {
 		return err
@@ -221,7 +222,10 @@ func (a *attempt) endSentinels(reason, when string) error {
 			said = append(said, fmt.Sprintf("sentinel %s: no price is known for its model %s: what it cost (%d tokens) is in no figure", s.ID, s.Model, s.Tokens.Sum()))
 		}
 		if s.UnloadReason == observer.UnloadFatal || s.UnloadReason == observer.UnloadFailures {
-			said = append(said, fmt.Sprintf("sentinel %s was given up: %s", s.ID, strings.ReplaceAll(s.UnloadReason, "-", " ")))
+			said = append(said, fmt.Sprintf("sentinel %s was given up (%s): %s", s.ID, strings.ReplaceAll(s.UnloadReason, "-", " "), harness.Excerpt(watch.TroubleOf(s.ID).Last, 500)))
+		}
+		if t := watch.TroubleOf(s.ID); t.Unwritten > 0 {
+			said = append(said, fmt.Sprintf("sentinel %s: %s not written to its files: %s", s.ID, term.Count(t.Unwritten, "answer"), harness.Excerpt(t.Write, 500)))
 		}
 	}
 	for _, text := range said {

@@ -291,12 +291,30 @@ func (s *Set) accounts() *state.Sentinels {
 		if one.Status == observer.SentinelActive {
 			w.count()
 			one = w.account
-			one.OpenCalls = 0 // they are not lost yet
 		}
 		all.Loaded = append(all.Loaded, one)
 		all.TotalCost += one.TotalCost
 	}
 	return all
+}
+
+// Trouble is what went wrong with a sentinel, for the person who started the run.
+type Trouble struct {
+	Last      string // its last failure
+	Unwritten int    // answers that could not be written to its files
+	Write     string // why the last of them could not
+}
+
+// TroubleOf is what went wrong with a sentinel.
+func (s *Set) TroubleOf(id string) Trouble {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.workers {
+		if w.Config.ID == id {
+			return w.trouble
+		}
+	}
+	return Trouble{}
 }
 
 // Cost is what they have cost so far.

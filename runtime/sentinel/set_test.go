@@ -201,6 +201,49 @@ func TestAnAnswerIsWrittenAfterItsCost(t *testing.T) {
 	}
 }
 
+// A call that is open is recorded as one after a moment, so that a kill does not lose it.
+func TestAnOpenCallIsRecorded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loadedOf(t, asker(hangs), ""))
+	b.event("tool.result", `{}`)
+	for b.last == nil || b.last.Loaded[0].OpenCalls == 0 {
+		select {
+		case <-b.set.News():
+			b.take()
+		case <-time.After(time.Minute):
+			t.Fatal("it is not recorded")
+		}
+	}
+	killed := b.last.Execute(state.Time{}).Executed[0]
+	if killed.LLMCallCount != 1 || killed.OpenCalls != 1 || !strings.Contains(killed.Cut, "its last call was not answered when hank ended (its cost is in no figure)") {
+		t.Errorf("%+v", killed)
+	}
+}
+
+// What went wrong with a sentinel is known when it has ended, and not from its events alone.
+func TestTheTroubleOfASentinelIsKnown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loadedOf(t, asker(func(context.Context, provider.Request) (provider.Answer, error) {
+		return provider.Answer{}, &provider.CallError{Message: "401 bad key", Refused: true}
+	}), ""))
+	b.event("tool.result", `{}`)
+	if got := b.finish(); got.UnloadReason != observer.UnloadFatal || b.set.TroubleOf("spy").Last != "401 bad key" {
+		t.Errorf("%+v: %+v", got, b.set.TroubleOf("spy"))
+	}
+	b = newBench(t, loadedOf(t, says("well"), `, "output": {"file": "notes/spy.md"}`))
+	if err := os.MkdirAll(b.dir+"/work", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(b.dir, b.dir+"/work/notes"); err != nil {
+		t.Fatal(err)
+	}
+	b.event("tool.result", `{}`)
+	b.finish()
+	if got := b.set.TroubleOf("spy"); got.Unwritten != 1 || !strings.Contains(got.Write, "notes/spy.md") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A provider that never answers holds up neither who writes the journal nor the end, and the
 // account says what was cut.
 func TestASentinelThatHangsHoldsUpNobody(t *testing.T) {

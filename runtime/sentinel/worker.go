@@ -46,6 +46,7 @@ type worker struct {
 	inbox   *inbox
 	talk    conversation
 	account state.Sentinel // guarded by the set
+	trouble Trouble        // guarded by the set
 	log     place
 	last    *place
 
@@ -192,6 +193,7 @@ func (w *worker) ask(ctx context.Context, r provider.Request) (provider.Answer, 
 			w.account.OpenCalls++
 		})
 		within, cancel := context.WithTimeout(ctx, callTimeout)
+		go w.recordOpen(within)
 		a, err := w.Asker.Ask(within, r)
 		late := within.Err() != nil
 		cancel()
@@ -220,6 +222,21 @@ func (w *worker) ask(ctx context.Context, r provider.Request) (provider.Answer, 
 			return a, ctx.Err()
 		}
 	}
+}
+
+// openAfter is after what time a call that has no answer is recorded. A kill loses the number
+// of those that were begun later, and recording each at its beginning would double the events
+// about sentinels.
+const openAfter = time.Second
+
+// recordOpen has a call recorded that is still open after a time.
+func (w *worker) recordOpen(call context.Context) {
+	select {
+	case <-w.set.Clock.After(openAfter):
+	case <-call.Done():
+		return
+	}
+	w.set.change(func() { w.set.due = w.set.due || call.Err() == nil && w.account.OpenCalls > 0 })
 }
 
 // answered takes in an answer: what it has cost first, then what it says.
@@ -270,7 +287,10 @@ func (w *worker) answered(ctx context.Context, b batch, number int, question str
 		return false
 	}
 	if err := w.write(a.Text, value); err != nil {
-		w.set.change(func() { w.complain("file-write-failed", err.Error(), true) })
+		w.set.change(func() {
+			w.trouble.Unwritten, w.trouble.Write = w.trouble.Unwritten+1, err.Error()
+			w.complain("file-write-failed", err.Error(), true)
+		})
 	}
 	return true
 }
@@ -330,7 +350,10 @@ func (w *worker) write(text string, value json.RawMessage) error {
 // faster than it is written.
 func (w *worker) fail(ctx context.Context, kind, message string, retriable bool) bool {
 	w.failures++
-	goesOn := w.set.told(ctx, func() { w.complain(kind, message, retriable) })
+	goesOn := w.set.told(ctx, func() {
+		w.trouble.Last = message
+		w.complain(kind, message, retriable)
+	})
 	if w.failures >= w.Config.Errors.Most() {
 		return w.giveUp(observer.UnloadFailures, "")
 	}

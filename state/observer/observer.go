@@ -43,7 +43,7 @@ type Sentinel struct {
 	Tokens          money.Tokens `json:"tokens,omitzero"` // of all calls that were answered
 	DroppedTriggers int          `json:"droppedTriggers,omitzero"`
 	DroppedEvents   int          `json:"droppedEvents,omitzero"`
-	OpenCalls       int          `json:"openCalls,omitzero"` // ended before their answer: what they cost is in no figure
+	OpenCalls       int          `json:"openCalls,omitzero"` // not answered: what they cost is in no figure; of one that is active, not yet
 	Cut             string       `json:"cut,omitempty"`      // what of its work was not done at the end, and why
 	Unpriced        bool         `json:"unpriced,omitzero"`  // no price is known for its model: its cost is in no figure
 	Decision        *loop.Ballot `json:"decision,omitempty"` // the last one about the loop, where it is asked
@@ -73,6 +73,9 @@ func (s *Sentinels) Execute(at instant.Time) *Sentinels {
 	for i := range final.Executed {
 		if one := &final.Executed[i]; one.Status == SentinelActive {
 			one.Status, one.UnloadReason, one.UnloadedAt = SentinelUnloaded, UnloadShutdown, &at
+			if one.OpenCalls > 0 && one.Cut == "" {
+				one.Cut = "its last call was not answered when hank ended (its cost is in no figure)"
+			}
 		}
 	}
 	return &final
