@@ -190,7 +190,7 @@ func (f *Forecast) ofBudget(seen *foreseen, r request.Request) {
 	p := *seen.Program
 	p.Settings = r.Layers.Merge(p.Hank.Overrides.Settings())
 	e := seen.Entries[next]
-	l := accounts.Limits(&p, e, accounts.UsedBefore(&s, s.RunAtPosition(), e.CodonID))
+	l := accounts.Limits(&p, e, accounts.UsedBefore(&s, seen.Before, e.CodonID))
 	if l.Dollars == 0 && l.Time == 0 && l.Over == nil {
 		return
 	}
@@ -199,6 +199,9 @@ func (f *Forecast) ofBudget(seen *foreseen, r request.Request) {
 		f.Budget.Over = l.Describe(l.Over)
 		if f.ExitCode == exitcode.Done {
 			f.ExitCode, f.Message = exitcode.Budget, fmt.Sprintf("codon %s: %s", e.CodonID, f.Budget.Over)
+			for i := next; i < len(f.Codons); i++ {
+				f.Codons[i].Action = isLeft
+			}
 		}
 	}
 }

@@ -47,6 +47,7 @@ type foreseen struct {
 	Resumed  state.CodonID // the codon whose interrupted attempt is continued
 	Adopts   []string      // what of the hank has changed, where the command uses the new version
 	Asks     []*finding.DecisionError
+	Before   *state.Run     // the run whose attempts the first attempt continues; nil: none
 	Found    agents.Found   // the agents that were looked for
 	Rest     []plan.Entry   // what is to run, as its agents would get it; nil: no agent works on it
 	Series   []*state.Codon // the attempts that the next one at the first of Rest continues
@@ -144,8 +145,8 @@ func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.St
 	if f.Rest, err = agents.ToRun(f.State, f.Program); err != nil {
 		return err
 	}
-	if run := f.View.State.Newest(); len(f.Rest) > 0 && run != nil && retry.Interrupted(run) && startpoint.Conditions(f.State, st, r.Mode, "").Reason == state.ReasonContinue {
-		f.Series = retry.Series(f.View.State, run, f.Rest[0].CodonID)
+	if len(f.Rest) > 0 && f.Before != nil && retry.Interrupted(f.Before) {
+		f.Series = retry.Series(f.State, f.Before, f.Rest[0].CodonID)
 	}
 	p := *f.Program
 	if r.Layers.Flags.Sandbox == "" {
@@ -225,6 +226,9 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	f.Position = st.Position
 	if f.State, err = withPlanOf(&there, f.Program); err != nil {
 		return err
+	}
+	if startpoint.Conditions(f.State, st, r.Mode, "").Reason == state.ReasonContinue {
+		f.Before = f.State.Newest()
 	}
 	for _, e := range f.State.ExecutionPlan() {
 		f.Entries = append(f.Entries, e.Entry)
