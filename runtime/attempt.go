@@ -95,7 +95,9 @@ func (h host) LeaveOut(path string) error { return h.d.x.LeaveOut([]string{path}
 
 func (h host) Requests() <-chan codon.Request { return h.d.requests }
 
-func (h host) Stopping(r codon.Request) { h.d.stop = &r }
+func (h host) Stopping(r codon.Request) { h.d.stopFor(r) }
+
+func (h host) Dropped(r codon.Request) { h.d.dropped(r) }
 
 func (h host) ExplainRefusal(f *state.FailureReason) {
 	verdict.ExplainModel(f, h.entry.Codon, h.d.program, h.d.layers, h.d.answers.Frozen, h.d.x.Meta().HankPath)

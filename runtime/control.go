@@ -80,16 +80,21 @@ func (d *driver) forward(done <-chan struct{}) {
 func (d *driver) send(r codon.Request) bool {
 	select {
 	case d.requests <- r:
-		switch r.Signal {
-		case codon.SkipCodon:
-		case codon.StopAfterCodon:
-			d.stopping.CompareAndSwap(nil, &stoppingAfter)
-		default:
-			d.stopping.Store(&stoppingNow)
-		}
+		d.tellStop(r.Signal)
 		return true
 	default:
 		return false
+	}
+}
+
+// tellStop has the status tell of a request.
+func (d *driver) tellStop(s codon.Signal) {
+	switch s {
+	case codon.SkipCodon:
+	case codon.StopAfterCodon:
+		d.stopping.CompareAndSwap(nil, &stoppingAfter)
+	default:
+		d.stopping.Store(&stoppingNow)
 	}
 }
 
@@ -113,10 +118,8 @@ func (d *driver) control(r control.Request) control.Response {
 	case decisions[r.Command]:
 		return d.decideFor(r)
 	case err != nil:
-		return control.Response{Error: err.Error()}
-	case r.Arguments != nil && r.Command != "skip":
-		return control.Response{Error: r.Command + " takes no arguments"}
-	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped, Operation: asked.Operation, Codon: asked.Codon}):
+		return live.Refused(err)
+	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped, Operation: asked.Operation, Target: asked.Target}):
 		return control.Response{OK: true}
 	case isSignal:
 		return control.Response{Error: "the run has too many requests waiting"}

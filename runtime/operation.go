@@ -132,6 +132,9 @@ func (d *driver) keepAnswer(res *Result, err error) error {
 // dropped keeps the answer of a request that has come too late: what it was about has
 // ended, and it is not to be about something else when it is repeated.
 func (d *driver) dropped(r codon.Request) {
+	if r.Signal != codon.SkipCodon && d.stop == nil { // one that is queued is told of when it is taken
+		d.stopping.Store(nil)
+	}
 	if r.Operation != nil {
 		_ = d.x.Record(state.OperationAnswered{Operation: *r.Operation}) // best effort: nothing was done
 	}

@@ -14,6 +14,7 @@ import (
 	"hank/recovery/execution"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
+	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/notices"
 	"hank/runtime/progress"
@@ -329,11 +330,17 @@ func (d *driver) take(r codon.Request) {
 		(*r.Do)()
 		return
 	}
-	if r.Signal != codon.SkipCodon {
-		d.stop = &r
+	if r.Signal != codon.SkipCodon && r.Target.Missed(control.Target{Run: d.run}) == "" {
+		d.stopFor(r)
 		return
 	}
 	d.dropped(r)
+}
+
+// stopFor takes in a request that ends the run.
+func (d *driver) stopFor(r codon.Request) {
+	d.stop = &r
+	d.tellStop(r.Signal)
 }
 
 // announce tells that an attempt begins.

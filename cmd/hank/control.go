@@ -22,21 +22,24 @@ import (
 
 func stopCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stop", Usage: "gracefully stop the current run",
+		Name: "stop", Usage: "gracefully stop the current run", ArgsUsage: "[CODON]",
 		Description: `The running codon is terminated, and its work is saved. hank run then reruns it from
 the state before it; hank resume continues its session. With --after-codon it may
-finish first. The run itself ends with exit code 8.
+finish first. The run itself ends with exit code 8. With CODON, --run or --attempt nothing is
+stopped unless this is what is running when the request arrives.
 
-Example: hank stop --after-codon --wait
+Examples: hank stop --after-codon --wait
+          hank stop review#1 --attempt 2
 
 Exit code 0: stop requested (with --wait: the run has ended); 2: no run in progress;
-5: the run does not answer, and the request is withdrawn.`,
-		Flags: []cli.Flag{executionFlag,
+4: what was named is not running; 5: the run does not answer, and the request is
+withdrawn.`,
+		Flags: []cli.Flag{executionFlag, seenRunFlag, seenAttemptFlag,
 			&cli.BoolFlag{Name: "after-codon", Usage: "let the running codon finish"},
 			&cli.BoolFlag{Name: "wait", Usage: "wait until the run has ended"},
 			jsonFlag},
 		Action: func(c *cli.Context) error {
-			if err := arguments(c, 0, 0); err != nil {
+			if err := arguments(c, 0, 1); err != nil {
 				return err
 			}
 			command, said := "stop", "stopping the run"
@@ -52,14 +55,14 @@ func skipCommand() *cli.Command {
 	return &cli.Command{
 		Name: "skip", Usage: "skip the running codon and continue with the next", ArgsUsage: "[CODON]",
 		Description: `What the codon has done so far stays in the workspace and gets a checkpoint.
-To run it later: hank retry CODON. With CODON no other one is skipped: not the next one
-either, if CODON ends at this moment.
+To run it later: hank retry CODON. With CODON, --run or --attempt nothing else is skipped:
+not the next codon either, if CODON ends at this moment.
 
 Example: hank skip review#1 -e DIR
 
-Exit code 0: skip requested; 2: no run in progress, or CODON is not running; 5: the run does not answer, and
-the request is withdrawn.`,
-		Flags: []cli.Flag{executionFlag, opIDFlag, jsonFlag},
+Exit code 0: skip requested; 2: no run in progress; 4: what was named is not running;
+5: the run does not answer, and the request is withdrawn.`,
+		Flags: []cli.Flag{executionFlag, seenRunFlag, seenAttemptFlag, opIDFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
 				return err
@@ -72,6 +75,12 @@ the request is withdrawn.`,
 	}
 }
 
+// What a stop or a skip is for, beside its codon.
+var (
+	seenRunFlag     = &cli.StringFlag{Name: "run", Usage: "only if `RUN` is in progress"}
+	seenAttemptFlag = &cli.IntFlag{Name: "attempt", Usage: "only if it is attempt `N` at CODON"}
+)
+
 // patience is how long a run may take to answer before its request is withdrawn.
 const patience = 5 * time.Second
 
@@ -82,11 +91,11 @@ func tell(c *cli.Context, command, said string) error {
 		return err
 	}
 	root := v.Layout.Root
-	var codon state.CodonID // skip alone has an argument
-	if command == "skip" {
-		codon = state.CodonID(c.Args().First())
+	target := control.Target{Run: state.RunID(c.String("run")), Codon: state.CodonID(c.Args().First()), Attempt: c.Int("attempt")}
+	if target.Attempt != 0 && target.Codon == "" {
+		return &exitcode.UsageError{Why: "--attempt needs a CODON"}
 	}
-	asked, again, err := live.SkipOperation(v.State, c.String("op-id"), codon, output.AnsweredOf(root, command, "", nil), time.Now())
+	asked, again, err := live.SkipOperation(v.State, c.String("op-id"), target, output.AnsweredOf(root, command, "", nil), time.Now())
 	if err != nil {
 		return err
 	}
@@ -98,15 +107,12 @@ func tell(c *cli.Context, command, said string) error {
 	}
 	limited, cancel := context.WithTimeout(c.Context, patience)
 	defer cancel()
-	ask := live.Control
-	if asked != nil || codon != "" {
-		ask = func(ctx context.Context, root, _ string) (control.Response, error) {
-			return live.Skip(ctx, root, live.SkipArguments{Codon: codon, Operation: asked})
-		}
-	}
-	answer, err := ask(limited, root, command)
+	answer, err := live.Act(limited, root, command, live.Arguments{Target: target, Operation: asked})
 	if errors.Is(err, control.ErrNotRunning) && v.Live {
 		return &control.UnansweredError{Execution: term.ShortPath(root), Err: fmt.Errorf("%s takes no requests at the moment; try again", holder(v))}
+	}
+	if errors.Is(err, control.ErrNotRunning) && target != (control.Target{}) {
+		return &finding.DecisionError{What: fmt.Sprintf("no run is in progress any more in %s; nothing was stopped or skipped", term.ShortPath(root))}
 	}
 	if errors.Is(err, control.ErrNotRunning) {
 		return &exitcode.UsageError{Why: fmt.Sprintf("no run in progress in %s; see: `hank status`", term.ShortPath(root))}
@@ -120,7 +126,7 @@ func tell(c *cli.Context, command, said string) error {
 	}
 	var refused error
 	switch why := "request rejected by the run in " + term.ShortPath(root) + ": " + answer.Error; {
-	case answer.Denied:
+	case answer.Denied, answer.Stale:
 		refused = &finding.DecisionError{What: why}
 	case !answer.OK:
 		refused = &exitcode.UsageError{Why: why}

@@ -45,6 +45,7 @@ type host struct {
 	log         []string // what was recorded and checkpointed, in order
 	checkpoints map[state.SHA][]string
 	stopping    []codon.Request
+	dropped     []codon.Request
 	explained   int
 	stuck       []codon.Stuck
 
@@ -195,6 +196,7 @@ func (h *host) LeaveOut(string) error { return nil }
 func (h *host) Requests() <-chan codon.Request { return h.requests }
 
 func (h *host) Stopping(r codon.Request) { h.stopping = append(h.stopping, r) }
+func (h *host) Dropped(r codon.Request)  { h.dropped = append(h.dropped, r) }
 
 func (h *host) ExplainRefusal(f *state.FailureReason) { h.explained++; f.Message += " (explained)" }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hank/plan"
+	"hank/runtime/control"
 )
 
 func TestWhatIsUsedIsRecordedOnceASecond(t *testing.T) {
@@ -45,11 +46,51 @@ func TestWhatTakesLongIsDoneLessOften(t *testing.T) {
 	}
 }
 
-// A skip of a codon that has ended when the request is taken skips no other one.
-func TestASkipIsForTheCodonThatItNames(t *testing.T) {
+// hearing is a host that keeps what it is told of requests.
+type hearing struct {
+	Host
+	stopping, dropped []Request
+}
+
+func (h *hearing) Stopping(r Request) { h.stopping = append(h.stopping, r) }
+func (h *hearing) Dropped(r Request)  { h.dropped = append(h.dropped, r) }
+func (h *hearing) Monitor() *Monitor  { return nil }
+func (h *hearing) Say(string, ...any) {}
+
+// A stop or a skip of what has ended when the request is taken ends nothing else.
+func TestARequestIsForWhatItNames(t *testing.T) {
 	t.Parallel()
-	a := &attempt{Spec: Spec{Entry: plan.Entry{CodonID: "next"}}}
-	if stop, force := a.signalled(Request{Signal: SkipCodon, Codon: "before"}); stop || force || a.skip {
-		t.Errorf("%v %v %v", stop, force, a.skip)
+	for _, signal := range []Signal{StopAfterCodon, StopNow, SkipCodon} {
+		for _, c := range []struct {
+			target control.Target
+			meant  bool
+		}{
+			{control.Target{}, true}, {control.Target{Run: "run"}, true}, {control.Target{Run: "run", Codon: "next", Attempt: 2}, true},
+			{control.Target{Run: "before"}, false}, {control.Target{Codon: "before"}, false}, {control.Target{Run: "run", Codon: "next", Attempt: 1}, false},
+		} {
+			h := &hearing{}
+			a := &attempt{Spec: Spec{Run: "run", Number: 2, Entry: plan.Entry{CodonID: "next"}}, host: h}
+			stop, force := a.signalled(Request{Signal: signal, Target: c.target})
+			if ends := stop || force || a.skip || len(h.stopping) > 0; ends != c.meant || (len(h.dropped) == 0) != c.meant {
+				t.Errorf("signal %d for %+v: it ends something: %t; dropped: %v", signal, c.target, ends, h.dropped)
+			}
+			requests := make(chan Request)
+			a.host = &asking{h, requests}
+			listening, done := a.listen(t.Context())
+			requests <- Request{Signal: signal, Target: c.target}
+			requests <- Request{Signal: StopAfterCodon} // the one before it was looked at
+			if ended := listening.Err() != nil; ended != (c.meant && signal != StopAfterCodon) {
+				t.Errorf("signal %d for %+v ends what is done before the agent: %t", signal, c.target, ended)
+			}
+			done()
+		}
 	}
 }
+
+// asking is a hearing with requests.
+type asking struct {
+	*hearing
+	requests chan Request
+}
+
+func (h *asking) Requests() <-chan Request { return h.requests }

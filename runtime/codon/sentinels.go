@@ -172,7 +172,7 @@ func (a *attempt) finishSentinels(ctx context.Context) error {
 // endsWait takes in a request while only sentinels are waited for, and reports whether it
 // ends the wait. The work of the codon is done, so that there is nothing to skip.
 func (a *attempt) endsWait(r Request) bool {
-	if r.Do == nil && r.Signal == SkipCodon && (r.Codon == "" || r.Codon == a.Entry.CodonID) {
+	if r.Do == nil && r.Signal == SkipCodon && a.isMeant(r) {
 		if r.Operation != nil {
 			_ = a.host.Record(state.OperationAnswered{Operation: *r.Operation}) // what follows fails by itself
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"hank/runtime/control"
 	"hank/state"
 )
 
@@ -13,11 +14,12 @@ func (a *attempt) signalled(r Request) (stop, force bool) {
 		(*r.Do)()
 		return false, false
 	}
+	if !a.isMeant(r) {
+		a.host.Dropped(r)
+		return false, false
+	}
 	switch r.Signal {
 	case SkipCodon:
-		if r.Codon != "" && r.Codon != a.Entry.CodonID {
-			return false, false // that one has ended meanwhile
-		}
 		if r.Operation != nil && a.host.Record(state.OperationAnswered{Operation: *r.Operation}) != nil {
 			return false, false // nothing is recorded any more: the codon ends by that
 		}
@@ -38,6 +40,11 @@ func (a *attempt) signalled(r Request) (stop, force bool) {
 	}
 	a.endRun(r)
 	return true, true
+}
+
+// isMeant reports whether a request is for this attempt: what it is for may have ended since.
+func (a *attempt) isMeant(r Request) bool {
+	return r.Target.Missed(control.Target{Run: a.Run, Codon: a.Entry.CodonID, Attempt: a.Number}) == ""
 }
 
 // endRun takes in that the run is to end, after this codon at the latest.
@@ -96,7 +103,7 @@ func (a *attempt) listen(ctx context.Context) (listening context.Context, done f
 		for {
 			select {
 			case r := <-a.host.Requests():
-				if taken = append(taken, r); r.Signal != StopAfterCodon && r.Do == nil {
+				if taken = append(taken, r); r.Signal != StopAfterCodon && r.Do == nil && a.isMeant(r) {
 					cancel()
 				}
 			case <-stop:

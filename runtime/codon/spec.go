@@ -11,6 +11,7 @@ import (
 	"hank/runtime/alert"
 	"hank/runtime/breaker"
 	"hank/runtime/budget"
+	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/sentinel"
@@ -118,9 +119,11 @@ type Host interface {
 	LeaveOut(path string) error
 
 	// Requests are those to stop or to skip; the channel is never closed. Stopping is told
-	// of one that ends the run.
+	// of one that ends the run, and Dropped of one that is for something else than the
+	// attempt.
 	Requests() <-chan Request
 	Stopping(Request)
+	Dropped(Request)
 	// ExplainRefusal adds to the reason of a refused model where the model is set.
 	ExplainRefusal(*state.FailureReason)
 	// Say remarks something about the attempt, and Monitor is where the activity is
@@ -203,6 +206,6 @@ type Request struct {
 	Code   exitcode.Code   // with which the run then ends
 	// Operation is a request that is not to be carried out twice, with its answer.
 	Operation *state.Operation
-	Codon     state.CodonID // the one that SkipCodon is for; empty: whichever is running
-	Do        *func()       // instead of a signal: the run is to call it between two things that it does
+	Target    control.Target // what a stop or a skip is for
+	Do        *func()        // instead of a signal: the run is to call it between two things that it does
 }

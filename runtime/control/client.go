@@ -88,12 +88,16 @@ func (c *Client) call(ctx context.Context, r Request) (Response, error) {
 }
 
 // negotiate sends a request in the newest version that the run knows. A run that
-// does not know a version has not carried out what came in it.
+// does not know a version has not carried out what came in it. What has arguments is not sent in
+// version 1, in which they would be passed over.
 func (c *Client) negotiate(r Request) (Response, error) {
 	c.id++
 	answer, err := c.exchange(r)
 	if err != nil || answer.OK || answer.Version != 1 || c.version == 1 {
 		return answer, err
+	}
+	if r.Arguments != nil {
+		return Response{Version: 1, Error: errNoArguments}, nil
 	}
 	c.version = 1
 	return c.exchange(r)

@@ -112,6 +112,7 @@ type Response struct {
 	OK      bool           `json:"ok"`
 	Error   string         `json:"error,omitempty"`
 	Denied  bool           `json:"denied,omitzero"` // the client may not ask for it
+	Stale   bool           `json:"stale,omitzero"`  // what the request is for has ended
 	Status  jsontext.Value `json:"status,omitempty"`
 	Confirm bool           `json:"confirm,omitzero"` // the request waits to be confirmed
 }
@@ -164,6 +165,9 @@ func (e Event) Journal() journal.Event {
 
 // ErrNotRunning says that nobody listens.
 var ErrNotRunning = errors.New("no hank is running there")
+
+// errNoArguments is what a run answers that would carry out more than it was asked for.
+const errNoArguments = "the run is one of an older hank, which knows no arguments: without them it is asked whatever it is doing"
 
 // errOldVersion says that a run knows no subscriptions.
 var errOldVersion = errors.New("the run is one of an older hank, which cannot be followed through its control socket")

@@ -8,7 +8,6 @@ package live
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -107,47 +106,69 @@ func Ask(ctx context.Context, execution string) (Status, error) {
 	return s, json.Unmarshal(answer.Status, &s)
 }
 
-// SkipArguments are those of a request to skip a codon.
-type SkipArguments struct {
-	Codon     state.CodonID    `json:"codon,omitempty"`     // no other one is skipped; empty: the one that is running
-	Operation *state.Operation `json:"operation,omitempty"` // nil: none
+// Arguments are those of a request to stop or to skip.
+type Arguments struct {
+	control.Target
+	Operation *state.Operation `json:"operation,omitempty"` // of a skip; nil: none
 }
 
-// Asked are the arguments that a request to skip comes with.
-func Asked(s *state.State, r control.Request) (asked SkipArguments, err error) {
-	if r.Arguments == nil || r.Command != "skip" {
+// staleError says that what a request is for has ended.
+type staleError struct{ why string }
+
+func (e *staleError) Error() string { return e.why }
+
+// Asked are the arguments that a request to stop or to skip comes with; other commands take
+// none. The error says why it is refused, see Refused.
+func Asked(s *state.State, r control.Request) (asked Arguments, err error) {
+	skips := r.Command == "skip"
+	switch {
+	case r.Arguments == nil:
 		return asked, nil
+	case !skips && r.Command != "stop" && r.Command != "stop-after-codon":
+		return asked, errors.New(r.Command + " takes no arguments")
 	}
-	if err := json.Unmarshal(r.Arguments, &asked, json.RejectUnknownMembers(true)); err != nil {
-		return asked, errors.New(r.Command + " takes a codon, an operation, or both")
+	err = json.Unmarshal(r.Arguments, &asked, json.RejectUnknownMembers(true))
+	switch {
+	case skips && err != nil:
+		return asked, errors.New("skip takes run, codon, attempt and operation")
+	case !skips && (err != nil || asked.Operation != nil):
+		return asked, errors.New(r.Command + " takes run, codon and attempt")
 	}
-	if run := s.Current(); asked.Codon != "" && (run == nil || run.Live() == nil || run.Live().CodonID != asked.Codon) {
-		return asked, fmt.Errorf("codon %s is not running", asked.Codon)
+	if why := asked.Missed(control.TargetOf(s)); why != "" {
+		return asked, &staleError{why}
 	}
 	_, _, err = operation.Look(s, asked.Operation)
 	return asked, err
 }
 
-// Skip asks the live run to skip the codon that is running, as the arguments say. The
-// answer to an operation is recorded before the codon is skipped.
-func Skip(ctx context.Context, execution string, asked SkipArguments) (control.Response, error) {
-	if asked == (SkipArguments{}) {
-		return Control(ctx, execution, "skip")
+// Refused is the answer to a request that is refused.
+func Refused(err error) control.Response {
+	var stale *staleError
+	return control.Response{Error: err.Error(), Stale: errors.As(err, &stale)}
+}
+
+// Act asks the live run to stop or to skip, as the arguments say. The answer to an operation is
+// recorded before the codon is skipped.
+func Act(ctx context.Context, execution, command string, asked Arguments) (control.Response, error) {
+	if asked == (Arguments{}) {
+		return Control(ctx, execution, command)
 	}
 	text, err := json.Marshal(asked)
 	if err != nil {
 		return control.Response{}, err
 	}
-	return controlWith(ctx, execution, "skip", text)
+	return controlWith(ctx, execution, command, text)
 }
 
 // SkipOperation is what skip was given an ID for, with the answer, and what is known of
-// it if it was carried out before; both nil: it was given none. codon is the one that is
-// meant, or empty.
-func SkipOperation(s *state.State, id string, codon state.CodonID, answer any, now time.Time) (asked, again *state.Operation, err error) {
-	var arguments any // as without a codon from the beginning
-	if codon != "" {
-		arguments = codon
+// it if it was carried out before; both nil: it was given none. of is what is to be skipped.
+func SkipOperation(s *state.State, id string, of control.Target, answer any, now time.Time) (asked, again *state.Operation, err error) {
+	var arguments any // as without a target from the beginning
+	switch {
+	case of == control.Target{Codon: of.Codon} && of.Codon != "":
+		arguments = of.Codon
+	case of != control.Target{}:
+		arguments = of
 	}
 	asked, err = operation.Of(id, "skip", arguments, now)
 	if asked == nil || err != nil {

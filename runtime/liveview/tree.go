@@ -1,6 +1,7 @@
 package liveview
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -140,6 +141,27 @@ func (n *Node) record(v *View, at state.LineageEntry) {
 	if f := at.Codon.FailureReason; f != nil {
 		n.Why, _, _ = strings.Cut(strings.TrimSpace(f.Message), "\n")
 	}
+}
+
+// Attempts are the attempts at the codon of a node, of all runs, oldest first: nodes that each
+// have the record of one. Complexity: the records of all runs.
+func (v *View) Attempts(of *Node) (list []*Node) {
+	for _, r := range slices.Backward(v.State.Runs) {
+		for i := range r.Len() {
+			if k := r.Codon(i); k.CodonID == of.Codon {
+				one := *of
+				one.Why = ""
+				one.record(v, state.LineageEntry{Run: r, Codon: k})
+				list = append(list, &one)
+			}
+		}
+	}
+	return list
+}
+
+// AttemptOf is which of a list of attempts a node has the record of, from 1; 0: none.
+func AttemptOf(list []*Node, n *Node) int {
+	return 1 + slices.IndexFunc(list, func(one *Node) bool { return one.Record == n.Record })
 }
 
 // count takes in an attempt, of any run.

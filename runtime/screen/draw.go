@@ -65,6 +65,8 @@ func (s *Screen) full() []string {
 		body = s.drawList(rows)
 	case Run:
 		body = s.drawRun(rows)
+	case Checkpoints:
+		body = s.drawCheckpoints(rows)
 	default:
 		body = s.drawText(rows)
 	}
@@ -185,6 +187,8 @@ func (s *Screen) keyLine() string {
 		return "enter: look   j/k: move   ?: keys   q: leave"
 	case Run:
 		return s.runKeys()
+	case Checkpoints:
+		return "space: mark   enter: diff   w: with the workspace   r: roll back   esc: back   ?: keys"
 	case Answer:
 		return "y: yes   n: no   j/k: scroll"
 	}
@@ -344,12 +348,22 @@ func word(n *liveview.Node) string {
 	return text
 }
 
+// wordOf is the verdict on the attempt that is shown, and which one that is.
+func (s *Screen) wordOf(n *liveview.Node) string {
+	if n.Record == nil || n.Attempts < 2 {
+		return word(n)
+	}
+	one := *n
+	one.Attempts = 1
+	return fmt.Sprintf("%s, attempt %d of %d", word(&one), liveview.AttemptOf(s.view.Attempts(n), n), n.Attempts)
+}
+
 // drawLog are a heading and the rows of the transcript.
 func (s *Screen) drawLog(rows, columns int) []string {
 	n := s.Selected()
 	head := "no codon is selected"
 	if n != nil {
-		head = fmt.Sprintf("%s  %s", n.Codon, word(n))
+		head = string(n.Codon) + "  " + s.wordOf(n)
 		if n.Run != nil && n.Run != s.view.State.Newest() {
 			head += fmt.Sprintf(", in run %s (%s)", n.Run.RunID, s.view.OfRun(n.Run))
 		}
@@ -536,14 +550,23 @@ f                   follow the codon in progress; scrolling up ends that
 
 / n N               search the transcript, next, previous
 e E                 next and previous error in the transcript
+[ ]                 the attempt before, the attempt after
 v                   the transcript in $PAGER
 p                   the run as a plain stream; p comes back
-d c o m             diff of the codon, checkpoints, events, money
+d c o m             diff of the attempt, checkpoints, events, money
 y                   copy what is shown (OSC 52)
 
 a A                 approve, reject the gate that waits: shows the diff first
 s S X               skip the codon, stop after it, stop now: each asks first
 r                   roll back to the codon: shows the preview first
+
+in the checkpoints:
+space               mark the checkpoint to compare with
+enter d             the diff from the marked one to the selected one;
+                    without a mark from the one before
+w                   the diff from the selected one to the workspace
+r                   roll back to it: shows the preview first
+y                   copy its name
 
 q                   leave; the run continues`, "\n")
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"hank/internal/advice"
 	"hank/internal/term"
+	"hank/runtime/control"
 	"hank/runtime/liveview"
 	"hank/runtime/report"
 	"hank/state"
@@ -36,21 +36,23 @@ type Screen struct {
 	Now           time.Time
 	Log           *Log // of the selected codon; nil: it has no transcript
 
-	page   Page
-	before Page // the one under the help
+	page    Page
+	before  Page     // the one under the help
+	covered textPage // of the one under the help
+	under   Page     // the one that a diff or a question is about
+	graph   checkpoints
 
-	list     *liveview.Executions
-	chosen   string // the directory of the row
-	view     *liveview.View
-	tree     *liveview.Tree
-	codon    state.CodonID // that is selected; empty: a loop is
-	loop     state.CodonID // of the selected loop
-	auto     bool          // the selection stays at the codon in progress
-	inLog    bool          // keys scroll the transcript, not the plan
-	open     map[state.CodonID]bool
-	text     []string // of a page that is text
-	title    string
-	top      int // of the text
+	list   *liveview.Executions
+	chosen string // the directory of the row
+	view   *liveview.View
+	tree   *liveview.Tree
+	codon  state.CodonID // that is selected; empty: a loop is
+	loop   state.CodonID // of the selected loop
+	older  int           // which attempt at the selected codon is shown, of all oldest first, from 1; 0: the newest that counts
+	auto   bool          // the selection stays at the codon in progress
+	inLog  bool          // keys scroll the transcript, not the plan
+	open   map[state.CodonID]bool
+	textPage
 	question *question
 
 	typing string // what the line that is typed is for: search, reply; empty: none is
@@ -58,6 +60,13 @@ type Screen struct {
 	sought string // what was searched for last
 	notice string // what was said last
 	failed string // why the files cannot be read
+}
+
+// textPage is a page that is text.
+type textPage struct {
+	text  []string // nil: it is being read
+	title string
+	top   int // the first row that is shown
 }
 
 // question is what a person is asked before something is done.
@@ -84,6 +93,8 @@ type (
 		Page Page
 		Args []string
 	}
+	// Graph reads the newest checkpoints, so many, which Graphed gets.
+	Graph struct{ Limit int }
 	// Do runs a command of hank that acts; Told gets what it has said.
 	Do struct{ Args []string }
 	// Pager shows a transcript in the pager, Stream the run as a plain stream.
@@ -155,32 +166,46 @@ func (s *Screen) Told(text string) { s.notice = term.OneLine(text) }
 
 // Shown gives the screen the output of a command for a page.
 func (s *Screen) Shown(page Page, text string) {
-	if page != s.page {
+	at := &s.textPage
+	switch {
+	case page == s.page:
+	case s.page == Help && page == s.before:
+		at = &s.covered
+	default:
 		return // it was left meanwhile
 	}
-	end := page == Events && (s.text == nil || s.top >= len(s.text)-s.body()) // what is new is there
-	s.text = strings.Split(strings.TrimRight(strings.ReplaceAll(term.Printable(text), "\t", "    "), "\n"), "\n")
-	if s.top = min(s.top, max(0, len(s.text)-1)); end {
-		s.top = max(0, len(s.text)-s.body()+1)
+	end := page == Events && (at.text == nil || at.top >= len(at.text)-s.body()) // what is new is there
+	at.text = strings.Split(strings.TrimRight(strings.ReplaceAll(term.Printable(text), "\t", "    "), "\n"), "\n")
+	if at.top = min(at.top, max(0, len(at.text)-1)); end {
+		at.top = max(0, len(at.text)-s.body()+1)
 	}
 }
 
-// Shows is the page on the screen, and the command whose output it is; nil: it is none.
-func (s *Screen) Shows() (Page, []string) {
-	switch s.page {
-	case Events:
-		return Events, []string{"events", "--limit", "500"}
-	case Checkpoints:
-		return Checkpoints, []string{"checkpoints", "--graph"}
-	case Money:
-		return Money, []string{"cost"}
+// Again is what brings the page up to date after an event; nil: nothing is to be read for it.
+func (s *Screen) Again() []Command {
+	if s.page == Checkpoints {
+		return s.graph.ask()
 	}
-	return s.page, nil
+	if args := outputOf(s.page); args != nil {
+		return []Command{Show{s.page, s.args(args...)}}
+	}
+	return nil
+}
+
+// outputOf is the command of hank whose output a page is; nil: it is none.
+func outputOf(page Page) []string {
+	switch page {
+	case Events:
+		return []string{"events", "--limit", "500"}
+	case Money:
+		return []string{"cost"}
+	}
+	return nil
 }
 
 // selectNext selects the codon in progress, or the one that comes next, or the last.
 func (s *Screen) selectNext() {
-	s.codon, s.loop = "", ""
+	s.codon, s.loop, s.older = "", "", 0
 	if k := s.view.Running(); k != nil && s.tree.Find(k.CodonID) != nil {
 		s.codon = k.CodonID
 		return
@@ -221,6 +246,11 @@ func (s *Screen) Selected() *liveview.Node {
 		return nil
 	}
 	if n := s.tree.Find(s.codon); n != nil {
+		if s.older > 0 {
+			if list := s.view.Attempts(n); s.older <= len(list) {
+				return list[s.older-1]
+			}
+		}
 		return n
 	}
 	var last *liveview.Node // of a loop: the newest codon in it
@@ -243,6 +273,8 @@ func (s *Screen) move(by int) {
 		if s.list != nil && len(s.list.Rows) > 0 {
 			s.chosen = s.list.Rows[min(max(0, s.at()+by), len(s.list.Rows)-1)].Status.Execution
 		}
+	case s.page == Checkpoints:
+		s.graph.move(by)
 	case s.page != Run:
 		s.top = min(max(0, s.top+by), max(0, len(s.text)-1))
 	case s.inLog:
@@ -258,7 +290,7 @@ func (s *Screen) move(by int) {
 				at += step
 			}
 			at = min(max(0, at), len(rows)-1)
-			s.codon, s.loop, s.auto = rows[at].Codon, rows[at].Loop, false
+			s.codon, s.loop, s.older, s.auto = rows[at].Codon, rows[at].Loop, 0, false
 		}
 	}
 }
@@ -283,7 +315,15 @@ func (s *Screen) Key(key string) []Command {
 	if s.page == Answer {
 		return s.answered(key)
 	}
+	if s.page == Checkpoints {
+		if cmds, done := s.checkpointKey(key); done {
+			return cmds
+		}
+	}
 	if cmds, done := s.common(key); done {
+		if s.page == Checkpoints && s.graph.more && s.graph.find(s.graph.chosen) == len(s.graph.lines)-1 {
+			cmds = append(cmds, s.graph.ask()...)
+		}
 		return cmds
 	}
 	switch s.page {
@@ -308,11 +348,10 @@ func (s *Screen) common(key string) ([]Command, bool) {
 		return []Command{Quit{}}, true
 	case "?":
 		if s.page == Help {
-			s.page = s.before
-			return nil, true
+			return s.back(), true
 		}
-		s.before, s.page, s.top = s.page, Help, 0
-		s.text, s.title = helpText(), "keys"
+		s.before, s.covered = s.page, s.textPage
+		s.page, s.textPage = Help, textPage{text: helpText(), title: "keys"}
 		return nil, true
 	case "esc", "backspace", "left", "h":
 		return s.back(), true
@@ -346,7 +385,7 @@ func (s *Screen) end(last bool) {
 	case s.page == Run && s.inLog && s.Log != nil:
 		s.Log.first()
 		s.notice = "not following any more; G or f follows again"
-	case last && s.page != List && s.page != Run:
+	case last && s.page != List && s.page != Run && s.page != Checkpoints:
 		s.top = max(0, len(s.text)-s.body())
 	case last:
 		s.move(1 << 30)
@@ -366,14 +405,14 @@ func (s *Screen) back() []Command {
 			return nil
 		}
 		s.page, s.view, s.tree, s.inLog, s.auto = List, nil, nil, false, true
-		s.codon, s.loop, s.failed = "", "", ""
+		s.codon, s.loop, s.failed, s.older, s.graph = "", "", "", 0, checkpoints{}
 		return []Command{Leave{}}
 	case Help:
-		s.page = s.before
-		if s.before == List || s.before == Run {
-			return nil
-		}
-		return s.show(s.before, nil)
+		s.page, s.textPage = s.before, s.covered
+		return s.Again()
+	case Diff:
+		s.page = s.under
+		return s.Again()
 	}
 	s.page = Run
 	return nil
@@ -388,11 +427,11 @@ func (s *Screen) pageKey(key string) ([]Command, bool) {
 	case "d":
 		return s.diff(), true
 	case "c":
-		return s.show(Checkpoints, nil), true
+		return s.showCheckpoints(), true
 	case "o":
-		return s.show(Events, nil), true
+		return s.show(Events, outputOf(Events)), true
 	case "m":
-		return s.show(Money, nil), true
+		return s.show(Money, outputOf(Money)), true
 	case "y":
 		return s.copy(), true
 	case "p":
@@ -420,11 +459,24 @@ func (s *Screen) control(key string) []Command {
 			s.notice = "no codon is running"
 			return nil
 		}
-		return s.ask(fmt.Sprintf("skip codon %s? What it has done stays.", k.CodonID), []string{"status"}, s.args("skip", string(k.CodonID)))
+		return s.ask(fmt.Sprintf("skip codon %s? What it has done stays.", k.CodonID), []string{"status"}, s.args(s.seen("skip")...))
 	case "S":
-		return s.ask("stop the run after the codon in progress?", []string{"status"}, s.args("stop", "--after-codon"))
+		return s.ask("stop the run after the codon in progress?", []string{"status"}, s.args(s.seen("stop", "--after-codon")...))
 	}
-	return s.ask("stop the run now? The codon in progress is stopped, and its work is kept.", []string{"status"}, s.args("stop"))
+	return s.ask("stop the run now? The codon in progress is stopped, and its work is kept.", []string{"status"}, s.args(s.seen("stop")...))
+}
+
+// seen is a command about where the run is on the screen: what has begun by the time of the
+// answer is not stopped or skipped by it.
+func (s *Screen) seen(command ...string) []string {
+	at := control.TargetOf(s.view.State)
+	if at.Codon != "" {
+		command = append(command, string(at.Codon))
+	}
+	if at.Attempt != 0 {
+		command = append(command, "--attempt", fmt.Sprint(at.Attempt))
+	}
+	return append(command, "--run", string(at.Run))
 }
 
 // runKey are the keys of the page of a run alone.
@@ -438,6 +490,8 @@ func (s *Screen) runKey(key string) []Command {
 		} else {
 			s.inLog = true
 		}
+	case "[", "]":
+		s.attempt(key == "[")
 	case "f":
 		s.auto = true
 		if s.selectNext(); s.Log != nil {
@@ -456,6 +510,33 @@ func (s *Screen) runKey(key string) []Command {
 		s.find("error", "", isError, key == "E")
 	}
 	return nil
+}
+
+// attempt goes to the attempt before or after the one that is shown.
+func (s *Screen) attempt(before bool) {
+	n := s.Selected()
+	if n == nil || n.Record == nil {
+		s.notice = "the codon has no attempt yet"
+		return
+	}
+	s.codon, s.loop = n.Codon, ""
+	list := s.view.Attempts(n)
+	at := liveview.AttemptOf(list, n)
+	switch {
+	case before && at <= 1:
+		s.notice = "there is no earlier attempt"
+		return
+	case !before && at >= len(list):
+		s.notice = "there is no later attempt"
+		return
+	case before:
+		at--
+	default:
+		at++
+	}
+	if s.older, s.auto = at, false; at == len(list) && s.tree.Find(n.Codon).Record == list[at-1].Record {
+		s.older = 0 // it stays the newest one
+	}
 }
 
 // search looks for what was searched for last.
@@ -497,17 +578,27 @@ func (s *Screen) args(args ...string) []string {
 	return append(args, "-e", s.view.Execution)
 }
 
-// show goes to a page that is the output of a command; nil: that of the page.
+// show goes to a page that is the output of a command.
 func (s *Screen) show(page Page, args []string) []Command {
-	s.page, s.top, s.text = page, 0, nil
-	if args == nil {
-		_, args = s.Shows()
-	}
-	if args == nil {
-		return nil
-	}
-	s.title = report.ShortNames("hank " + strings.Join(args, " "))
+	s.page, s.textPage = page, textPage{title: report.ShortNames("hank " + strings.Join(args, " "))}
 	return []Command{Show{page, s.args(args...)}}
+}
+
+// showOver is show of a page from which esc leads back to the one on the screen.
+func (s *Screen) showOver(page Page, args []string) []Command {
+	s.cover()
+	return s.show(page, args)
+}
+
+// cover keeps the page to which the next one leads back: the checkpoints, or else the run.
+func (s *Screen) cover() {
+	switch s.page {
+	case Checkpoints:
+		s.under = Checkpoints
+	case Diff: // as before
+	default:
+		s.under = Run
+	}
 }
 
 // diff shows what the selected codon has changed.
@@ -517,7 +608,7 @@ func (s *Screen) diff() []Command {
 		s.notice = "the codon has no checkpoint yet"
 		return nil
 	}
-	return s.show(Diff, args)
+	return s.showOver(Diff, args)
 }
 
 // diffArgs are those of the command that shows what an attempt has changed; nil: it has no
@@ -528,6 +619,9 @@ func (s *Screen) diffArgs(n *liveview.Node) []string {
 	}
 	if sha := n.Record.Checkpoint(); sha != "" {
 		return []string{"diff", string(n.Record.BaseCheckpoint), string(sha), "--patch"}
+	}
+	if n.Record.Status.Terminal() {
+		return nil
 	}
 	return []string{"diff", string(n.Record.BaseCheckpoint), "--patch"} // the workspace as it is
 }
@@ -552,17 +646,14 @@ func (s *Screen) copy() []Command {
 // rollback asks about a rollback to the checkpoint of the selected codon, with its preview.
 func (s *Screen) rollback() []Command {
 	n := s.Selected()
-	switch {
-	case s.view.Live:
-		s.notice = "a run is in progress; stop it first (S or X)"
-		return nil
-	case n == nil || n.Record == nil || n.Checkpoint == "":
+	if n == nil {
+		n = &liveview.Node{}
+	}
+	if n.Checkpoint == "" && !s.view.Live {
 		s.notice = "the codon has no checkpoint to go back to"
 		return nil
 	}
-	target := "sha:" + string(n.Checkpoint)
-	return s.ask(fmt.Sprintf("roll the workspace back to %s (checkpoint %.12s)? The present state is kept in a checkpoint; ", n.Codon, n.Checkpoint)+advice.Render("`hank rollback --undo` restores it.", s.view.Option),
-		[]string{"rollback", target, "--dry-run"}, s.args("rollback", target, "--yes"))
+	return s.rollbackTo(n.Checkpoint, string(n.Codon))
 }
 
 // answer asks about the gate that the execution waits at, with what is judged.
@@ -591,8 +682,9 @@ func (s *Screen) answer(yes bool) []Command {
 
 // ask asks a question, with the output of a command to look at.
 func (s *Screen) ask(title string, show, do []string) []Command {
+	s.cover()
 	s.question = &question{Title: title, Show: s.args(show...), Do: do}
-	s.page, s.top, s.text = Answer, 0, nil
+	s.page, s.textPage = Answer, textPage{}
 	return []Command{Show{Answer, s.question.Show}}
 }
 
@@ -606,8 +698,8 @@ func (s *Screen) answered(key string) []Command {
 		}
 		return s.do(s.question.Do)
 	case "n", "esc", "q", "ctrl+c":
-		s.page, s.question, s.notice = Run, nil, "nothing was done"
-		return nil
+		s.page, s.question, s.notice = s.under, nil, "nothing was done"
+		return s.Again()
 	case "?":
 		return nil
 	}
@@ -624,8 +716,8 @@ func (s *Screen) scrollKey(key string) ([]Command, bool) {
 }
 
 func (s *Screen) do(args []string) []Command {
-	s.page, s.question, s.notice = Run, nil, "hank "+strings.Join(args, " ")
-	return []Command{Do{args}}
+	s.page, s.question, s.notice = s.under, nil, "hank "+strings.Join(args, " ")
+	return append([]Command{Do{args}}, s.Again()...)
 }
 
 // typedKey are the keys while a line is typed.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,11 +20,13 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/harness/transcript"
+	"hank/runtime/history"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/liveview"
 	"hank/runtime/logview"
 	"hank/runtime/report"
 	"hank/runtime/request"
+	"hank/state"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -91,6 +94,189 @@ func on(t *testing.T, root, codon string) *Screen {
 		s.SetLog(l)
 	}
 	return s
+}
+
+// again is an execution whose codon has failed in one run and was run again in the next. Each
+// attempt has printed and written something else.
+func again(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	root := filepath.Join(dir, "execution")
+	testkit.Write(t, filepath.Join(dir, "hank.json"), `{"hank": [
+	  {"id": "before", "name": "Before", "model": "shell", "continuationMode": "fresh", "promptText": "echo before >before"},
+	  {"id": "flaky", "name": "Flaky", "model": "shell", "continuationMode": "fresh", "onFailure": "abort",
+	   "promptText": "echo x >>../tries; n=$(wc -l <../tries); echo try $n; echo $n >try; [ $n -ge 3 ]"}]}`)
+	for i, mode := range []request.Mode{request.ModeRun, request.ModeRetry, request.ModeRetry} {
+		res, err := runtime.Run(context.Background(), request.Request{Mode: mode, Execution: root, Hank: dir, Version: "test",
+			Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}, request.Answers{}, request.UI{})
+		if err != nil || i < 2 != (res.Code != 0) {
+			t.Fatalf("run %d ended with %+v, %v", i, res, err)
+		}
+	}
+	return root
+}
+
+// TestEachAttemptCanBeLookedAt: the keys go through all attempts at a codon, of all runs; the
+// heading, the transcript and the difference are those of the attempt that is shown.
+func TestEachAttemptCanBeLookedAt(t *testing.T) {
+	t.Parallel()
+	s := on(t, again(t), "flaky")
+	s.Resize(140, 30)
+	look := func(heading, printed, notice string) {
+		t.Helper()
+		n := s.Selected()
+		l, err := OpenLog(s.view.Transcript(n.Record), "", transcript.Start{Harness: n.Record.Harness}, logview.Style{Columns: 80})
+		testkit.Must(t, err)
+		t.Cleanup(l.Close)
+		_, err = l.Refresh()
+		testkit.Must(t, err)
+		s.SetLog(l)
+		if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, heading) || !strings.Contains(text, printed) || s.notice != notice {
+			t.Errorf("want %q, %q and %q in\n%s", heading, printed, notice, text)
+		}
+	}
+	look("flaky  completed, attempt 3 of 3", "try 3", "")
+	s.Key("]")
+	look("attempt 3 of 3", "try 3", "there is no later attempt")
+	s.Key("[")
+	look("flaky  failed, attempt 2 of 3, in run ", "try 2", "")
+	second := s.Selected().Record
+	s.Key("[")
+	look("attempt 1 of 3", "try 1", "")
+	s.Key("[")
+	look("attempt 1 of 3", "try 1", "there is no earlier attempt")
+	s.Key("]")
+	look("attempt 2 of 3", "try 2", "")
+	if show := s.Key("d")[0].(Show); !strings.HasPrefix(strings.Join(show.Args, " "), fmt.Sprintf("diff %s %s --patch ", second.BaseCheckpoint, second.Checkpoint())) {
+		t.Errorf("the difference of the second attempt: %q", show.Args)
+	}
+	s.Key("esc")
+	if pager := s.Key("v")[0].(Pager); !strings.Contains(strings.Join(pager.Args, " "), " --run "+string(s.Selected().Run.RunID)+" ") || s.Selected().Record != second {
+		t.Errorf("the pager: %q", pager.Args)
+	}
+	s.Key("k")
+	s.Key("j")
+	look("attempt 3 of 3", "try 3", "")
+}
+
+// TestAnyTwoCheckpointsAreCompared: the list is the graph, one is marked and another one selected,
+// and the difference between the two is shown; esc leads back to where the list was.
+func TestAnyTwoCheckpointsAreCompared(t *testing.T) {
+	t.Parallel()
+	root := again(t)
+	s := on(t, root, "flaky")
+	s.Resize(100, 30)
+	asked, ok := s.Key("c")[0].(Graph)
+	if text := strings.Join(check(t, s), "\n"); !ok || !strings.Contains(text, "reading") {
+		t.Fatalf("%v; there is\n%s", asked, text)
+	}
+	list, err := report.ReadCheckpoints(context.Background(), s.view.Recovery(), history.ListOptions{Limit: asked.Limit})
+	testkit.Must(t, err)
+	s.Graphed(list, nil)
+	text := check(t, s)
+	for _, line := range history.Graph(list.Checkpoints) {
+		want := line.Draw
+		if line.At != nil {
+			want += "  " + report.Short(line.At.SHA)
+		}
+		if !slices.ContainsFunc(text, func(row string) bool { return strings.HasPrefix(strings.TrimPrefix(row[2:], "> "), want) }) {
+			t.Errorf("the row %q is missing from\n%s", want, strings.Join(text, "\n"))
+		}
+	}
+	at := func(mark, kind string, codon string) state.SHA {
+		t.Helper()
+		for s.Key("g"); ; s.Key("j") {
+			k := s.graph.selected()
+			if string(k.Kind) == kind && string(k.CodonID) == codon {
+				if mark != "" {
+					s.Key(mark)
+				}
+				return k.SHA
+			}
+			if k.SHA == list.Checkpoints[len(list.Checkpoints)-1].SHA {
+				t.Fatalf("there is no checkpoint %s of %q", kind, codon)
+			}
+		}
+	}
+	args := func(cmds []Command) string {
+		t.Helper()
+		if len(cmds) != 1 || s.page != Diff {
+			t.Fatalf("%v, %q", cmds, s.notice)
+		}
+		return strings.Join(cmds[0].(Show).Args, " ")
+	}
+	from := at("space", "completed", "before")
+	if cmds := s.Key("enter"); len(cmds) > 0 || s.notice == "" {
+		t.Errorf("the marked one is compared with itself: %v", cmds)
+	}
+	to := at("", "completed", "flaky")
+	if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, "before:completed  <- marked") {
+		t.Errorf("no mark in\n%s", text)
+	}
+	if got, want := args(s.Key("d")), fmt.Sprintf("diff sha:%s sha:%s --patch -e %s", from, to, root); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Shown(Diff, "+3")
+	s.Key("?")
+	s.Key("?")
+	if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, "+3") {
+		t.Errorf("after the keys the difference is gone:\n%s", text)
+	}
+	if s.Key("esc"); s.page != Checkpoints || s.graph.chosen != to || s.graph.marked != from {
+		t.Errorf("esc leads to page %d, at %s with the mark %s", s.page, s.graph.chosen, s.graph.marked)
+	}
+	if got, want := args(s.Key("w")), fmt.Sprintf("diff sha:%s --patch -e %s", to, root); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Key("esc")
+	at("space", "completed", "before") // not any more
+	if got, want := args(s.Key("enter")), fmt.Sprintf("diff sha:%s sha:%s --patch -e %s", s.graph.selected().Parents[0], from, root); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Key("esc")
+	if cmds := s.Key("r"); len(cmds) != 1 || s.page != Answer || !strings.HasPrefix(strings.Join(s.question.Do, " "), "rollback sha:"+string(from)+" --yes") {
+		t.Errorf("a rollback: %v, %q", cmds, s.notice)
+	}
+	if s.Key("n"); s.page != Checkpoints {
+		t.Errorf("a no leads to page %d", s.page)
+	}
+	if asked := s.Key("G"); s.graph.more || len(asked) > 0 {
+		t.Errorf("there are older ones: %v", asked)
+	}
+	if s.Key("esc"); s.page != Run {
+		t.Errorf("esc leads to page %d", s.page)
+	}
+}
+
+// TestOlderCheckpointsAreReadAtTheEndOfTheList and not before.
+func TestOlderCheckpointsAreReadAtTheEndOfTheList(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	all := make([]history.Listed, 3*listed)
+	for i := range all {
+		all[i] = history.Listed{SHA: state.SHA(fmt.Sprintf("%040d", len(all)-i)), Kind: state.KindManual}
+		if i < len(all)-1 {
+			all[i].Parents = []state.SHA{state.SHA(fmt.Sprintf("%040d", len(all)-i-1))}
+		}
+	}
+	give := func(cmds []Command) {
+		t.Helper()
+		if len(cmds) != 1 {
+			t.Fatalf("%v", cmds)
+		}
+		s.Graphed(&report.Checkpoints{Checkpoints: all[:min(len(all), cmds[0].(Graph).Limit)]}, nil)
+	}
+	give(s.Key("c"))
+	if cmds := s.Key("j"); len(cmds) > 0 {
+		t.Errorf("at the beginning: %v", cmds)
+	}
+	for range 3 {
+		give(s.Key("G"))
+	}
+	if n := s.graph.find(s.graph.chosen); n != 3*listed-1 || s.graph.more {
+		t.Errorf("the selection is at row %d; more: %t", n, s.graph.more)
+	}
+	check(t, s)
 }
 
 var painted = regexp.MustCompile("\x1b\\[[0-9]*m")
@@ -177,9 +363,11 @@ func TestNoSizeAndNoKeyIsTooMuch(t *testing.T) {
 	t.Parallel()
 	s := on(t, ran(t), "loud")
 	view := s.view
-	keys := []string{"j", "k", "tab", "enter", "esc", "g", "G", "f", "d", "c", "o", "m", "?", "/", "x", "n", "N", "e", "E", "y", "a", "A", "s", "S", "X", "r", "p", "v", "pgdown", "pgup", "ctrl+d", "ctrl+u", "backspace", " "}
+	keys := []string{"j", "k", "tab", "enter", "esc", "g", "G", "f", "d", "c", "o", "m", "?", "/", "x", "n", "N", "e", "E", "y", "a", "A", "s", "S", "X", "r", "p", "v", "w", "[", "]", "space", "pgdown", "pgup", "ctrl+d", "ctrl+u", "backspace", " "}
 	r := rand.New(rand.NewPCG(3, 4))
 	text := strings.Repeat("+ a line\n", 300)
+	list, err := report.ReadCheckpoints(context.Background(), view.Recovery(), history.ListOptions{})
+	testkit.Must(t, err)
 	for range 1000 {
 		s.Colour, s.Plain = r.IntN(2) == 0, r.IntN(2) == 0
 		s.Resize(r.IntN(220)-5, r.IntN(70)-5)
@@ -187,6 +375,8 @@ func TestNoSizeAndNoKeyIsTooMuch(t *testing.T) {
 			switch c := c.(type) {
 			case Show:
 				s.Shown(c.Page, text)
+			case Graph:
+				s.Graphed(list, nil)
 			case Leave: // to the list, which has nothing
 				s.Listed(&liveview.Executions{})
 				check(t, s)
@@ -311,6 +501,9 @@ func TestAQuestionShowsFirst(t *testing.T) {
 			s.Key("h")
 			s.Key("i")
 			done = s.Key("enter")
+		}
+		if run := " --run " + string(s.view.State.Newest().RunID) + " "; len(done) == 1 && strings.Contains("SX", c.key) && !strings.Contains(strings.Join(done[0].(Do).Args, " "), run) {
+			t.Errorf("%s is about any run: %v", c.key, done)
 		}
 		if len(done) != 1 {
 			t.Fatalf("%s: %v", c.key, done)

@@ -43,7 +43,7 @@ type asked struct {
 	Target state.SHA `json:"target"`
 	Digest string    `json:"digest"`
 
-	running state.CodonID // where the person saw the run; empty: at none
+	seen control.Target // where the person saw the run
 }
 
 // staleError says that somebody acts on what is not so any more.
@@ -123,9 +123,7 @@ func (s *Server) do(ctx context.Context, root, name string, a asked) (string, er
 	if err := current(v, a); err != nil {
 		return "", err
 	}
-	if run := v.State.Newest(); run != nil && run.Live() != nil {
-		a.running = run.Live().CodonID
-	}
+	a.seen = control.TargetOf(v.State)
 	return act(ctx, root, a)
 }
 
@@ -164,28 +162,30 @@ func answer(status state.GateStatus) func(context.Context, string, asked) (strin
 	}
 }
 
-// tell sends a command to the live run, as hank stop does.
+// tell sends a command to the live run, as hank stop does, for the attempt at which the person
+// saw the run, and for nothing that has begun since.
 func tell(command, said string) func(context.Context, string, asked) (string, error) {
-	return func(ctx context.Context, root string, _ asked) (string, error) {
-		answer, err := live.Control(ctx, root, command)
+	return func(ctx context.Context, root string, a asked) (string, error) {
+		answer, err := live.Act(ctx, root, command, live.Arguments{Target: a.seen})
 		return said, told(answer, err)
 	}
 }
 
-// skip skips the codon at which the person saw the run, as hank skip CODON does, and no
-// other one.
+// skip is tell of a skip: there is nothing to skip between two codons.
 func skip(ctx context.Context, root string, a asked) (string, error) {
-	if a.running == "" {
+	if a.seen.Codon == "" {
 		return "", &staleError{"no codon is running"}
 	}
-	answer, err := live.Skip(ctx, root, live.SkipArguments{Codon: a.running})
-	return fmt.Sprintf("the run was asked to skip codon %s", a.running), told(answer, err)
+	return tell("skip", fmt.Sprintf("the run was asked to skip codon %s", a.seen.Codon))(ctx, root, a)
 }
 
 // told is the error of what a run was told.
 func told(answer control.Response, err error) error {
-	if errors.Is(err, control.ErrNotRunning) {
+	switch {
+	case errors.Is(err, control.ErrNotRunning):
 		return &staleError{"no run is in progress"}
+	case err == nil && answer.Stale:
+		return &staleError{answer.Error}
 	}
 	if err == nil && !answer.OK {
 		err = &exitcode.UsageError{Why: "request rejected by the run: " + answer.Error}

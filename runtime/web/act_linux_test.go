@@ -16,8 +16,11 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/short"
+	"hank/recovery"
+	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
+	"hank/runtime/live"
 	"hank/runtime/report"
 	"hank/runtime/request"
 	"hank/runtime/web/page"
@@ -100,6 +103,53 @@ func TestAnActIsAboutWhatThePersonSaw(t *testing.T) {
 	e := list[at]
 	if e.UID != os.Getuid() || !slices.Contains(e.PIDs, os.Getpid()) || e.Via != "tcp" || e.Execution != s.root || e.Act != "approve" || string(e.Checkpoint) != fmt.Sprint(about["checkpoint"]) || e.Seq != about["seq"] {
 		t.Errorf("audit: %+v", e)
+	}
+}
+
+// TestAStopIsForWhatThePersonSaw: the run may come to another codon between the look at it and
+// the moment at which it takes the request; it then refuses.
+func TestAStopIsForWhatThePersonSaw(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "until [ -e ../a ]; do sleep 0.01; done"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "sleep 600"}]}`, nil)
+	ended := make(chan error, 1)
+	go func() { ended <- s.runs(exitcode.Stopped, nil) }()
+	at := func(id state.CodonID) (seen control.Target) {
+		t.Helper()
+		eventually(t, "at codon "+string(id), func() bool {
+			v, err := recovery.Read(s.root)
+			if err != nil {
+				return false
+			}
+			seen = control.TargetOf(v.State)
+			return seen.Codon == id && v.State.Newest().Live().Status == state.Running
+		})
+		return seen
+	}
+	before := at("a")
+	page := data(t, s.get(""), "stop")
+	testkit.Write(t, filepath.Join(s.root, "a"), "")
+	at("b")
+	for _, name := range []string{"stop", "stop-after-codon", "skip"} {
+		said, err := acts[name](context.Background(), s.root, asked{seen: before})
+		if err == nil || statusOf(err) != http.StatusConflict {
+			t.Errorf("%s of what has ended: %q, %v", name, said, err)
+		}
+	}
+	act, path := s.server.Address().Act, "/a/"+nameOf(s.root)+"/stop"
+	if status, said := s.send("POST", path, act, page); status != http.StatusConflict {
+		t.Errorf("the page of before: %d %s", status, said)
+	}
+	if answer, err := live.Ask(context.Background(), s.root); err != nil || answer.CodonID != "b" || answer.Stopping != "" {
+		t.Errorf("what was refused has an effect: %+v, %v", answer, err)
+	}
+	if status, said := s.send("POST", path, act, data(t, s.get(""), "stop")); status != http.StatusOK {
+		t.Errorf("%d %s", status, said)
+	}
+	testkit.Must(t, <-ended)
+	if said, err := acts["stop"](context.Background(), s.root, asked{seen: before}); err == nil || statusOf(err) != http.StatusConflict {
+		t.Errorf("a stop after the end of the run: %q, %v", said, err)
 	}
 }
 

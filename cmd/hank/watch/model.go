@@ -13,6 +13,7 @@ import (
 
 	"hank/recovery/layout"
 	"hank/runtime/harness/transcript"
+	"hank/runtime/history"
 	"hank/runtime/liveview"
 	"hank/runtime/logview"
 	"hank/runtime/report"
@@ -64,6 +65,11 @@ type (
 	shownMsg struct {
 		page screen.Page
 		text string
+	}
+	graphedMsg struct {
+		of   *liveview.Follower
+		list *report.Checkpoints
+		err  error
 	}
 	toldMsg struct{ text string }
 )
@@ -125,6 +131,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.polled(msg)
 	case shownMsg:
 		m.screen.Shown(msg.page, msg.text)
+	case graphedMsg:
+		if msg.of != m.follower {
+			return m, nil // another one is watched now
+		}
+		m.screen.Graphed(msg.list, msg.err)
 	case toldMsg:
 		m.screen.Told(msg.text)
 	default:
@@ -199,10 +210,9 @@ func (m *model) polled(msg polledMsg) tea.Cmd {
 	m.screen.Viewed(v)
 	m.openLog()
 	m.stale = true
-	page, args := m.screen.Shows()
-	if args != nil && v.Status.Seq != m.showing { // an output is read again after each transition
+	if v.Status.Seq != m.showing { // a page is read again after each transition
 		m.showing = v.Status.Seq
-		return tea.Batch(m.poll(), m.show(screen.Show{Page: page, Args: append(args, "-e", v.Execution)}))
+		return tea.Batch(m.poll(), m.obey(m.screen.Again()))
 	}
 	return m.poll()
 }
@@ -256,6 +266,9 @@ func (m *model) obey(list []screen.Command) tea.Cmd {
 		case screen.Show:
 			m.showing = m.follower.View().Status.Seq
 			cmds = append(cmds, m.show(c))
+		case screen.Graph:
+			m.showing = m.follower.View().Status.Seq
+			cmds = append(cmds, m.graph(c))
 		case screen.Do:
 			cmds = append(cmds, m.do(c))
 		case screen.Pager:
@@ -294,6 +307,22 @@ func (m *model) show(c screen.Show) tea.Cmd {
 			text = "nothing"
 		}
 		return shownMsg{c.Page, m.mask(text)}
+	}
+}
+
+// graph reads the checkpoints of the execution.
+func (m *model) graph(c screen.Graph) tea.Cmd {
+	f := m.follower
+	v := f.View().Recovery()
+	return func() tea.Msg {
+		list, err := report.ReadCheckpoints(m.ctx, v, history.ListOptions{Limit: c.Limit})
+		if err != nil {
+			return graphedMsg{of: f, err: errors.New(m.mask(verdict.Sentence(err)))}
+		}
+		for i := range list.Checkpoints {
+			list.Checkpoints[i].Name = m.mask(list.Checkpoints[i].Name)
+		}
+		return graphedMsg{f, list, nil}
 	}
 }
 

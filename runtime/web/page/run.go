@@ -102,7 +102,7 @@ func (p runPage) Took(n *liveview.Node) string {
 
 // attempts calls fn for each attempt of the execution, oldest first.
 func (e *execution) attempts(fn func(run *state.Run, c *state.Codon, v verdict.Verdict)) {
-	for _, r := range e.view.State.Runs {
+	for _, r := range slices.Backward(e.view.State.Runs) {
 		of := verdict.OfRun(e.view, r)
 		for _, c := range r.Codons() {
 			fn(r, c, verdict.OfCodon(c, of))
