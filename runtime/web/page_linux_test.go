@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -14,9 +15,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/consent"
 	"hank/internal/secret"
+	"hank/internal/vfs"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/report"
@@ -25,6 +28,7 @@ import (
 	"hank/runtime/web/page"
 	"hank/state"
 	"hank/state/costindex"
+	"hank/state/journal"
 )
 
 // pages are all pages of an execution with these codons, and its export.
@@ -91,6 +95,33 @@ func TestAPartOfASecretIsNotShown(t *testing.T) {
 	}
 	if got := s.get("/codon?id=a&q=aaaa"); !strings.Contains(got, before) {
 		t.Errorf("what is shown is not found: %s", got)
+	}
+}
+
+// TestEventsAreSearchedByRanges: the newest ones at once, and the page says how far; the address
+// that it gives searches the older ones.
+func TestEventsAreSearchedByRanges(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, gated, nil)
+	s.run(exitcode.Waiting, nil)
+	j, found, err := journal.Open(vfs.OS, s.view().Layout.Events(), nil)
+	testkit.Must(t, err)
+	const count = 20_500
+	events := make([]journal.Event, count)
+	for i := range events {
+		events[i] = journal.Event{Seq: found.Highest + 1 + uint64(i), ID: fmt.Sprint(i), Timestamp: time.Now().UTC(), Type: "assistant.action", Data: jsontext.Value("{}")}
+	}
+	testkit.Must(t, errors.Join(j.Append(events...), j.Close()))
+	if text := s.get("/events"); strings.Count(text, "assistant.action") != 200 || strings.Contains(text, "Searched") {
+		t.Errorf("the newest events: %s", text)
+	}
+	text := s.get("/events?q=initial+checkpoint")
+	from := found.Highest + count - 20_000 + 1
+	if !strings.Contains(text, fmt.Sprintf("Searched: 20000 events from event %d on.", from)) {
+		t.Errorf("how far it has searched: %s", text)
+	}
+	if text = s.get(fmt.Sprintf("/events?before=%d&q=initial+checkpoint", from)); strings.Count(text, "<strong>") != 1 || strings.Contains(text, "Searched") {
+		t.Errorf("the older ones: %s", text)
 	}
 }
 

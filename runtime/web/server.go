@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,15 @@ import (
 	"hank/runtime/web/page"
 )
 
+// patience is how long a client may take nothing of an answer before it is given up, atOnce how
+// much of one is written at once, and inKernel how much the kernel keeps of it: there is room for
+// more only when a third of that was read. Who reads 1 kB a second gets all.
+const (
+	patience = time.Minute
+	atOnce   = 16 << 10
+	inKernel = 32 << 10
+)
+
 // aliveEvery is how often a stream without news says that it is there.
 const aliveEvery = 15 * time.Second
 
@@ -27,7 +37,7 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, listener: l, alive: aliveEvery, audit: audit{path: filepath.Join(o.Dir, auditName)}}
+	s := &Server{o: o, listener: l, alive: aliveEvery, patience: patience, audit: audit{path: filepath.Join(o.Dir, auditName)}}
 	if s.address, err = writeAddress(o.Dir, o.Acts, l.Addr()); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -37,7 +47,12 @@ func Start(o Options) (*Server, error) {
 	s.stop = stop
 	s.http = &http.Server{Handler: s.guard.Wrap(s.routes()), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) }}
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if b, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
+				_ = b.SetWriteBuffer(inKernel)
+			}
+			return context.WithValue(ctx, connection{}, c)
+		}}
 	return s, nil
 }
 
@@ -118,7 +133,21 @@ func (s *Server) fragment(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(text) // who does not read has gone
+	s.write(w, text)
+}
+
+// write writes an answer part by part, so that a client which does not read any more keeps
+// neither it nor the connection for long.
+func (s *Server) write(w http.ResponseWriter, text []byte) {
+	out := http.NewResponseController(w)
+	for part := range slices.Chunk(text, atOnce) {
+		if out.SetWriteDeadline(time.Now().Add(s.patience)) != nil {
+			return
+		}
+		if _, err := w.Write(part); err != nil {
+			return // who does not read has gone
+		}
+	}
 }
 
 // fail answers with an error, as a text.
@@ -163,7 +192,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return false
 		}
-		_ = out.SetWriteDeadline(time.Now().Add(time.Minute))
+		_ = out.SetWriteDeadline(time.Now().Add(s.patience))
 		_, err = w.Write(append(text, '\n'))
 		return err == nil && out.Flush() == nil
 	}

@@ -32,6 +32,7 @@ type Server struct {
 	address  *addressFile
 	audit    audit
 	alive    time.Duration // how often a stream says that it is there
+	patience time.Duration // how long a client may take no part of an answer
 	stop     context.CancelFunc
 }
 

@@ -60,7 +60,7 @@ func ReadAfter(fsys vfs.FS, dir string, at Place, fn func(Event) error) error {
 		}
 		var e Event
 		if err == nil {
-			e, err = eventOf(text)
+			e, err = EventOf(text)
 		}
 		if err == nil && e.Seq != at.Last+1 {
 			err = fmt.Errorf("found event %d where event %d must be", e.Seq, at.Last+1)
@@ -75,7 +75,8 @@ func ReadAfter(fsys vfs.FS, dir string, at Place, fn func(Event) error) error {
 	}
 }
 
-func eventOf(text []byte) (Event, error) {
+// EventOf is the event on a line without its end, verified by its checksum.
+func EventOf(text []byte) (Event, error) {
 	l, err := parse(text)
 	if err != nil {
 		return Event{}, err

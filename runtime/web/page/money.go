@@ -8,17 +8,14 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
-	"hank/internal/advice"
 	"hank/runtime/history"
 	"hank/runtime/report"
 	"hank/runtime/report/cost"
-	"hank/runtime/report/eventlog"
 	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/costindex"
@@ -135,65 +132,4 @@ func (e *execution) costLine() *costLine {
 	l.Area = l.Points + fmt.Sprintf(" %d,%d", width, height)
 	l.Limit = y(e.Status.Limits.MaxDollars)
 	return l
-}
-
-// eventsPage is a range of the journal.
-type eventsPage struct {
-	*execution
-	Events []event
-	Find   string
-	Older  uint64 // the range before it ends before this; 0: there is none
-	Newest bool   // the newest events are shown
-	Damage []string
-}
-
-// event is an event in words.
-type event struct {
-	eventlog.Event
-	Name, Sentence string
-}
-
-// perJournal is how many events a page has.
-const perJournal = 200
-
-func (e *execution) events(q url.Values) (string, any, error) {
-	page := eventsPage{execution: e, Find: q.Get("q")}
-	before, _ := strconv.ParseUint(q.Get("before"), 10, 64)
-	page.Newest = before == 0
-	find := strings.ToLower(page.Find)
-	err := eventlog.Read(e.view, eventlog.Query{Before: before, Limit: limitOf(find), Text: true}, eventlog.Sink{
-		Event: func(v eventlog.Event) error {
-			shown := event{v, v.Name(), v.Sentence(e.option)}
-			if find != "" && !strings.Contains(strings.ToLower(e.p.printer.mask(shown.Name+" "+shown.Sentence)), find) {
-				return nil
-			}
-			if page.Events = append(page.Events, shown); len(page.Events) > 2*perJournal {
-				page.Events = append(page.Events[:0], page.Events[perJournal:]...)
-			}
-			return nil
-		},
-		Damage: func(why string) { page.Damage = append(page.Damage, advice.Render(why, e.option)) },
-	})
-	if err != nil {
-		return "", nil, err
-	}
-	page.Events = page.Events[max(0, len(page.Events)-perJournal):]
-	if len(page.Events) == perJournal {
-		page.Older = page.Events[0].Seq
-	}
-	slices.Reverse(page.Events)
-	return "events", page, nil
-}
-
-// limitOf is how many events are read: all that are searched.
-func limitOf(find string) int {
-	if find != "" {
-		return 0
-	}
-	return perJournal
-}
-
-// Before is the address of older events.
-func (p eventsPage) Before() string {
-	return p.to("events", "before", strconv.FormatUint(p.Older, 10), "q", p.Find)
 }
