@@ -132,7 +132,7 @@ func (f *Follower) Poll(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	f.hear()
-	if judge || f.view.Live && time.Since(f.judged) >= judgeEvery && f.view.Heard.After(f.judged) {
+	if judge || f.view.isDue(time.Now()) || f.view.Live && time.Since(f.judged) >= judgeEvery && f.view.Heard.After(f.judged) {
 		return true, f.judge(ctx)
 	}
 	return f.view != before, nil
@@ -164,6 +164,13 @@ func (f *Follower) fold() (judge, again bool, err error) {
 		return false, true, nil
 	}
 	return judge, false, err
+}
+
+// isDue reports whether a status says something that the clock has ended: nobody has answered at
+// a gate in time, or the wait for a provider of an execution at rest is over.
+func (v *View) isDue(now time.Time) bool {
+	s := v.Status
+	return s.Gate != nil && s.Gate.Expires != nil && !now.Before(s.Gate.Expires.Time) || !v.Live && s.Waiting != nil && !now.Before(s.Waiting.Until.Time)
 }
 
 // isCost reports whether an event tells of nothing but money.

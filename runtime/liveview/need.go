@@ -11,7 +11,7 @@ type Reason int
 
 // The reasons.
 const (
-	Gate    Reason = iota + 1 // it waits for an answer
+	Gate    Reason = iota + 1 // it waits for an answer, or to be continued after one
 	Hold                      // somebody has held it
 	Blocked                   // nothing can run before a decision: exit code 4
 	Agent                     // the provider refuses the key or the model: exit code 9
@@ -54,6 +54,8 @@ func NeedOf(s *report.Status) *Need {
 		return need(Silent, "no output from the agent for a while")
 	case s.Live:
 		return nil
+	case s.Answered != "": // or nobody has in time
+		return need(Gate, s.Answered)
 	case s.Paused != nil:
 		return need(Blocked, report.FirstLine(s.Paused.Detail))
 	case s.Verdict == verdict.Paused:

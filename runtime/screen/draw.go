@@ -116,7 +116,7 @@ func (s *Screen) need() []string {
 		return nil
 	}
 	text := n.Reason.String() + ": " + term.OneLine(n.Text)
-	if n.Reason != liveview.Gate && n.Command != "" { // the keys for a gate are in the last row
+	if !(s.view.Status.Gate != nil && n.Reason == liveview.Gate) && n.Command != "" { // the keys for a gate that waits are in the last row
 		text += "; next: " + term.OneLine(n.Command)
 	}
 	return []string{s.fit("! "+text, s.Width)}

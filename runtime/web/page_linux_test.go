@@ -22,9 +22,11 @@ import (
 	"hank/internal/vfs"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
+	"hank/runtime/liveview"
 	"hank/runtime/report"
 	"hank/runtime/report/cost"
 	"hank/runtime/report/output"
+	"hank/runtime/verdict"
 	"hank/runtime/web/page"
 	"hank/state"
 	"hank/state/costindex"
@@ -95,6 +97,69 @@ func TestAPartOfASecretIsNotShown(t *testing.T) {
 	}
 	if got := s.get("/codon?id=a&q=aaaa"); !strings.Contains(got, before) {
 		t.Errorf("what is shown is not found: %s", got)
+	}
+}
+
+// TestAGateThatExpiresDoesSoEverywhere: the status, the lists, the view of the terminal and the
+// pages have the same answer before and after, though no file changes meanwhile; the stream tells
+// the page of it.
+func TestAGateThatExpiresDoesSoEverywhere(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, strings.Replace(gated, `"kind": "approve"`, `"kind": "approve", "expiresAfter": 4`, 1), nil)
+	s.run(exitcode.Waiting, nil)
+	f, err := liveview.Open(context.Background(), s.root, report.Settings{}, "")
+	testkit.Must(t, err)
+	list := liveview.NewList(report.Settings{})
+	shown := regexp.MustCompile(`data-live="([^"]*)"`).FindStringSubmatch(s.get(""))[1]
+	seen := watched{since: s.view().State.Seq, shown: shown}
+	n, err := s.server.look(context.Background(), nameOf(s.root), &seen)
+	if err != nil || n.Change {
+		t.Errorf("the page is told of a change: %+v, %v", n, err)
+	}
+	agree := func(waits bool, want verdict.Verdict) {
+		t.Helper()
+		status, err := report.ReadStatus(context.Background(), s.root, report.Settings{}, "")
+		testkit.Must(t, err)
+		_, err = f.Poll(context.Background())
+		testkit.Must(t, err)
+		all, err := list.Read()
+		testkit.Must(t, err)
+		ls, err := report.ListExecutions(report.Settings{}, 0, "", false)
+		testkit.Must(t, err)
+		said := map[string]*report.Status{"status": status, "watch": f.View().Status}
+		for _, e := range all.Rows {
+			if e.Status.Execution == s.root {
+				said["the list of watch"] = e.Status
+				if e.Need == nil || e.Need.Reason != liveview.Gate {
+					t.Errorf("the list needs %+v", e.Need)
+				}
+			}
+		}
+		for i := range ls.Executions {
+			if ls.Executions[i].Execution == s.root {
+				said["ls"] = &ls.Executions[i]
+			}
+		}
+		for who, st := range said {
+			if (st.Gate != nil) != waits || st.Verdict != want || waits == strings.Contains(st.Answered, "gate ok has expired on ") {
+				t.Errorf("%s: %s, %+v, %q; want it to wait: %t", who, st.Verdict, st.Gate, st.Answered, waits)
+			}
+		}
+		for path, asks := range map[string]string{"": "A gate waits for you", "/gate": `data-act="approve"`} {
+			if text := s.get(path); strings.Contains(text, asks) != waits || strings.Contains(text, "gate ok has expired on ") == waits || !strings.Contains(text, string(want)+"</span></h1>") {
+				t.Errorf("page %q, want it to wait: %t: %s", path, waits, text)
+			}
+		}
+		if _, needs := s.send("GET", "/f/needs", s.server.Address().Look, nil); !strings.Contains(needs, nameOf(s.root)) || strings.Contains(needs, nameOf(s.root)+"/gate") != waits {
+			t.Errorf("what needs you, want it to wait: %t: %s", waits, needs)
+		}
+	}
+	agree(true, verdict.Waiting)
+	expires := s.view().State.Gates[0].Expires.Time
+	eventually(t, "expired", func() bool { return !time.Now().Before(expires) })
+	agree(false, verdict.Stopped)
+	if n, err := s.server.look(context.Background(), nameOf(s.root), &seen); err != nil || !n.Change {
+		t.Errorf("the page is not told: %+v, %v", n, err)
 	}
 }
 

@@ -164,7 +164,6 @@ type news struct {
 	// Change: what is shown is not what there is.
 	Change bool   `json:"change,omitzero"`
 	Seq    uint64 `json:"seq,omitzero"`
-	Live   bool   `json:"live,omitzero"`
 	Alive  bool   `json:"alive,omitzero"` // nothing new
 }
 
@@ -196,7 +195,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		_, err = w.Write(append(text, '\n'))
 		return err == nil && out.Flush() == nil
 	}
-	seen := watched{since: since, live: r.URL.Query().Get("live") == "true"}
+	seen := watched{since: since, shown: r.URL.Query().Get("live")}
 	every := lookEvery
 	if id == "" {
 		every = listEvery
@@ -232,7 +231,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 type watched struct {
 	since uint64
 	heard time.Time
-	live  bool
+	shown string // of the head of the page
 	begun bool
 }
 
@@ -245,11 +244,11 @@ func (s *Server) look(ctx context.Context, id string, w *watched) (news, error) 
 	if err != nil {
 		return news{}, err
 	}
-	seq, heard, live, err := s.o.Pages.Look(ctx, root)
+	seq, heard, shown, err := s.o.Pages.Look(ctx, root)
 	if err != nil {
 		return news{}, err
 	}
-	n := news{Seq: seq, Live: live, Change: seq != w.since || live != w.live || w.begun && !heard.Equal(w.heard)}
-	*w = watched{seq, heard, live, true}
+	n := news{Seq: seq, Change: seq != w.since || shown != w.shown || w.begun && !heard.Equal(w.heard)}
+	*w = watched{seq, heard, shown, true}
 	return n, nil
 }

@@ -102,21 +102,24 @@ func (p *Pages) read(ctx context.Context, root string) (*execution, error) {
 	return &execution{p: p, live: v, view: v.Recovery(), option: v.Option, ID: nameOf(root), Status: &s, At: p.now()}, nil
 }
 
-// Look reports whether an execution has changed since the last look of anybody, with the
-// event up to which it is known.
-func (p *Pages) Look(ctx context.Context, root string) (seq uint64, heard time.Time, live bool, err error) {
+// Look brings an execution up to date: up to which event it is known, when it was last heard of,
+// and what its head shows beside the event, which the clock may change, too.
+func (p *Pages) Look(ctx context.Context, root string) (seq uint64, heard time.Time, shown string, err error) {
 	_, v, err := p.open.look(ctx, root, p.in)
 	if err != nil {
-		return 0, time.Time{}, false, err
+		return 0, time.Time{}, "", err
 	}
-	return v.Seq, v.Heard, v.Live, nil
+	return v.Seq, v.Heard, shownOf(v), nil
 }
+
+// shownOf is whether an execution is in progress, and the verdict on it.
+func shownOf(v *liveview.View) string { return fmt.Sprintf("%t %s", v.Live, v.Status.Verdict) }
+
+// Shown is what the page tells the stream that it shows.
+func (e *execution) Shown() string { return shownOf(e.live) }
 
 // Seq is the last event that the page knows.
 func (e *execution) Seq() uint64 { return e.live.Seq }
-
-// Live reports whether the page knows it as one in progress.
-func (e *execution) Live() bool { return e.live.Live }
 
 // Lineage names the execution.
 func (e *execution) Lineage() string { return e.view.State.Lineage }

@@ -153,7 +153,7 @@ async function follow() {
   const mine = stream = new AbortController()
   while (!mine.signal.aborted) {
     try {
-      const answer = await ask(`/stream?on=${encodeURIComponent(location.pathname)}&since=${seq}&live=${live}`, { signal: mine.signal })
+      const answer = await ask(`/stream?on=${encodeURIComponent(location.pathname)}&since=${seq}&live=${encodeURIComponent(live)}`, { signal: mine.signal })
       if (answer.status === 401) { tell(await answer.text(), true); return }
       if (!answer.ok) throw new Error(answer.status)
       connected()
