@@ -17,6 +17,7 @@ import (
 	"hank/runtime/keeper"
 	"hank/runtime/live"
 	"hank/runtime/startpoint"
+	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
@@ -87,6 +88,12 @@ func (d *driver) send(r codon.Request) bool {
 	}
 }
 
+// stopFor takes in a request that ends the run.
+func (d *driver) stopFor(r codon.Request) {
+	d.stop = &r
+	d.tellStop(r.Signal)
+}
+
 // tellStop has the status tell of a request.
 func (d *driver) tellStop(s codon.Signal) {
 	switch s {
@@ -135,6 +142,18 @@ func (d *driver) control(r control.Request) control.Response {
 		return control.Response{OK: true, Status: text}
 	}
 	return control.Response{Error: "unknown command " + r.Command + " (supported: stop, stop-after-codon, skip, answer, hold, release, end-wait, status, ping, subscribe)"}
+}
+
+// endWaitFor ends a wait for a client.
+func (d *driver) endWaitFor() control.Response {
+	if usagelimit.Of(d.x.State()) == nil {
+		return control.Response{Error: "the run is not waiting for a provider"}
+	}
+	do := func() { d.endWait = true }
+	if !d.send(codon.Request{Do: &do, Signal: codon.SkipCodon}) {
+		return control.Response{Error: "the run has too many requests waiting"}
+	}
+	return control.Response{OK: true}
 }
 
 // statusEvery is how often the status is compared with the one that a subscriber has.

@@ -6,8 +6,6 @@ import (
 
 	"hank/internal/failpoint"
 	"hank/plan"
-	"hank/runtime/codon"
-	"hank/runtime/control"
 	"hank/runtime/fallback"
 	"hank/runtime/result"
 	"hank/runtime/retry"
@@ -121,16 +119,4 @@ func (d *driver) decideLimit(e plan.Entry, series []*state.Codon) func(*state.Fa
 	return func(f *state.FailureReason, now time.Time) usagelimit.Decision {
 		return fallback.Decide(own, series, d.agents.Usable(e.Codon, d.request.ProcessEnviron()), f, usagelimit.Decide(d.program, e.Codon, series, f, now))
 	}
-}
-
-// endWaitFor ends a wait for a client.
-func (d *driver) endWaitFor() control.Response {
-	if usagelimit.Of(d.x.State()) == nil {
-		return control.Response{Error: "the run is not waiting for a provider"}
-	}
-	do := func() { d.endWait = true }
-	if !d.send(codon.Request{Do: &do, Signal: codon.SkipCodon}) {
-		return control.Response{Error: "the run has too many requests waiting"}
-	}
-	return control.Response{OK: true}
 }

@@ -337,12 +337,6 @@ func (d *driver) take(r codon.Request) {
 	d.dropped(r)
 }
 
-// stopFor takes in a request that ends the run.
-func (d *driver) stopFor(r codon.Request) {
-	d.stop = &r
-	d.tellStop(r.Signal)
-}
-
 // announce tells that an attempt begins.
 func (d *driver) announce(e plan.Entry, index, number, most int, allowed state.USD) progress.CodonBegun {
 	begun := progress.CodonBegun{Codon: e.CodonID, Name: e.Codon.Name, Number: index + 1, Extent: d.extent, Attempt: number, Attempts: most}

@@ -11,6 +11,7 @@ import (
 	"hank/runtime/liveview"
 	"hank/runtime/report"
 	"hank/runtime/verdict"
+	"hank/state"
 )
 
 // wide is from how many columns on the plan and a transcript are beside each other, and small
@@ -449,6 +450,46 @@ func (s *Screen) drawText(rows int) []string {
 			code = dim
 		}
 		out = append(out, s.paint(code, s.fit(s.text[i], s.Width)))
+	}
+	return out
+}
+
+// drawCheckpoints are the rows of the page of checkpoints.
+func (s *Screen) drawCheckpoints(rows int) []string {
+	g := &s.graph
+	title := "checkpoints, newest first"
+	if g.lacks != "" {
+		title += "; " + g.lacks
+	}
+	out := []string{s.paint(bold, s.fit(title, s.Width))}
+	if len(g.lines) == 0 {
+		if g.lines == nil {
+			out = append(out, s.paint(dim, "reading"))
+		}
+		return out
+	}
+	at, room := max(0, g.find(g.chosen)), rows-1
+	from := max(0, min(at-room/2, len(g.lines)-room))
+	for i := from; i < len(g.lines) && len(out) < rows; i++ {
+		l := g.lines[i]
+		text, code := l.Draw, dim
+		if k := l.At; k != nil {
+			text += fmt.Sprintf("  %s  %s  %s", report.Short(k.SHA), k.Time.Local().Format(time.DateTime), nameOf(k))
+			if k.Name != "" && (k.Kind == state.KindRecovery || k.Kind == "") {
+				text += " " + report.ShortNames(term.OneLine(k.Name))
+			}
+			code = plainText
+			if k.SHA == g.marked {
+				text, code = text+"  <- marked", yellow
+			}
+			if k.Current {
+				text += "  <- current workspace"
+			}
+			if k.Cut {
+				text += "  <- earlier history is lost"
+			}
+		}
+		out = append(out, s.row(l.At != nil && i == at, code, text, s.Width))
 	}
 	return out
 }
