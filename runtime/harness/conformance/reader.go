@@ -233,7 +233,9 @@ func (s Subject) bearsCuts(t *testing.T, r recording, whole harness.Verdict, see
 			cut := 1 + dice.IntN(len(l.text)-1)
 			lines = append(lines, line{l.stream, l.text[:cut]}, line{l.stream, l.text[cut:]})
 		}
-		if v := s.play(r, lines, r.exit, s.watcher(t), nil); v.Success && !whole.ResultSeen {
+		w := s.watcher(t)
+		w.anything = true
+		if v := s.play(r, lines, r.exit, w, nil); v.Success && !whole.ResultSeen {
 			t.Errorf("cut, it is a success: %+v", v)
 		}
 	}
