@@ -39,5 +39,5 @@ func GateSentence(g *state.Gate) string {
 	if g.Answer != nil {
 		text, at = gate.AnswerSentence(g.Status, *g.Answer), g.Answer.Time
 	}
-	return fmt.Sprintf("%s, checkpoint %s, %s", FirstLine(text), Short(g.Checkpoint), at.Local().Format(time.DateTime))
+	return fmt.Sprintf("%s (checkpoint %s, %s)", FirstLine(text), Short(g.Checkpoint), at.Local().Format(time.DateTime))
 }

@@ -53,7 +53,7 @@ func OfExecution(v *recovery.View) Verdict {
 	case v.Blocked != nil || v.Unfinished():
 		return Blocked
 	case run != nil:
-		return sinceEnd(v.State, OfRun(v, run))
+		return sinceEnd(v.State, On(run, v.Live, v.Crashed(run)))
 	case v.State.Position == nil:
 		return NotBegun
 	case v.Head.Planned > 0 && v.Head.Done == v.Head.Planned:
@@ -75,9 +75,14 @@ func sinceEnd(s *state.State, of Verdict) Verdict {
 	return of
 }
 
-// OfRun is how a run is.
+// OfRun is how a run is. One that ended at a gate waits no longer when the gate is answered,
+// or another run has begun.
 func OfRun(v *recovery.View, r *state.Run) Verdict {
-	return On(r, v.Live, v.Crashed(r))
+	of := On(r, v.Live, v.Crashed(r))
+	if of == Waiting && (r.RunID != v.State.Newest().RunID || sinceEnd(v.State, of) == Stopped) {
+		return Stopped
+	}
+	return of
 }
 
 // On is the table of verdicts on a run; the first row that fits decides.

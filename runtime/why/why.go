@@ -43,7 +43,8 @@ const (
 	Skipped  Effect = "skipped"     // the user skipped it, and the plan continued
 	TriedOn  Effect = "tried again" // another attempt came in the same run
 	EndedRun Effect = "ended the run"
-	Cut      Effect = "interrupted" // the run ended while it was running
+	Cut      Effect = "interrupted"   // it was ended before its end, and the run ended, or continued it later
+	Standing Effect = "not continued" // the run is not over, and has begun no other attempt
 )
 
 // Move is a change of the workspace that the journal tells of.
@@ -90,7 +91,7 @@ func Explain(s *state.State, id state.CodonID, moves []Move) Explanation {
 			if c := run.Codon(i); c.CodonID == id {
 				a := Attempt{RunID: run.RunID, Attempt: max(c.Attempt, 1), Began: c.StartTime, Counts: counts[c], Base: c.BaseCheckpoint}
 				a.Cause, a.Because = cause(s, run, i, moves)
-				a.Effect, a.Then = effect(run, i)
+				a.Effect, a.Then = effect(run.Codon(i), i == run.Len()-1, run.EndTime != nil)
 				e.Attempts = append(e.Attempts, a)
 			}
 		}
@@ -184,9 +185,9 @@ func when(m *Move) string {
 	return text
 }
 
-// effect is what came of the end of the i-th record of a run.
-func effect(run *state.Run, i int) (Effect, string) {
-	c, last := run.Codon(i), i == run.Len()-1
+// effect is what came of the end of an attempt. last: no other one came in its run; over: its
+// run has ended.
+func effect(c *state.Codon, last, over bool) (Effect, string) {
 	switch {
 	case !c.Status.Terminal():
 		return Working, "it has not ended"
@@ -204,10 +205,14 @@ func effect(run *state.Run, i int) (Effect, string) {
 		return Cut, fmt.Sprintf("it was interrupted by %s (%s), and was continued after a wait", interruption(c), reason(c))
 	case c.Interrupted == state.InterruptedByFallback && !last:
 		return Cut, fmt.Sprintf("it was interrupted by %s (%s), and was tried with the next model of its fallback", interruption(c), reason(c))
+	case c.Interrupted != "" && last && !over: // it waits, or was killed while it waited
+		return Cut, fmt.Sprintf("it was interrupted by %s, and the run has not continued yet", interruption(c))
 	case c.Interrupted != "":
 		return Cut, fmt.Sprintf("it was interrupted by %s, and the run ended", interruption(c))
 	case !last:
 		return TriedOn, fmt.Sprintf("it failed (%s), and was tried again", reason(c))
+	case !over:
+		return Standing, fmt.Sprintf("it failed (%s), and the run has not continued yet", reason(c))
 	}
 	return EndedRun, fmt.Sprintf("it failed (%s), and the run ended", reason(c))
 }
