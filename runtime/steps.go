@@ -14,7 +14,6 @@ import (
 	"hank/recovery/execution"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
-	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/notices"
 	"hank/runtime/progress"
@@ -324,13 +323,14 @@ func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// take takes in a request while no codon is running: there is nothing to skip.
+// take takes in a request while no codon is running: there is nothing to skip. A stop that was
+// accepted for an attempt that has ended since ends the run before the next one.
 func (d *driver) take(r codon.Request) {
 	if r.Do != nil {
 		(*r.Do)()
 		return
 	}
-	if r.Signal != codon.SkipCodon && r.Target.Missed(control.Target{Run: d.run}) == "" {
+	if r.Signal != codon.SkipCodon && (r.Target.Run == "" || r.Target.Run == d.run) {
 		d.stopFor(r)
 		return
 	}
