@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/programtest"
 	"hank/runtime/breaker"
 	"hank/runtime/exitcode"
 	"hank/runtime/usagelimit"
@@ -48,10 +49,7 @@ echo "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\"
 func aProvider(t *testing.T) provider {
 	t.Helper()
 	p := provider{t.TempDir()}
-	put(t, p.dir, "agent", agent)
-	if err := os.Chmod(filepath.Join(p.dir, "agent"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(p.dir, "agent"), agent)
 	return p
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/programtest"
 	"hank/internal/short"
 	"hank/recovery"
 	"hank/runtime/exitcode"
@@ -121,10 +122,7 @@ func TestALandingKilledAnywhereIsDoneByTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrapper := t.TempDir()
-	put(t, wrapper, "git", killingGit)
-	if err := os.Chmod(filepath.Join(wrapper, "git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(wrapper, "git"), killingGit)
 	reports := 1
 	for _, c := range []struct {
 		point  string

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/programtest"
 	"hank/internal/short"
 	"hank/runtime/budget"
 	"hank/runtime/exitcode"
-	"hank/runtime/internal/testkit"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -120,8 +120,7 @@ func TestTheModelOfTheCommandLineStays(t *testing.T) {
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "true"},
 	  {"id": "c", "name": "C", "model": "a-model-of-another-day", "continuationMode": "fresh", "promptText": "Write."}]}`)
 	bin := t.TempDir()
-	put(t, bin, "claude", "#!/bin/sh\necho 2.1.329\n")
-	testkit.Must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
+	programtest.Write(t, filepath.Join(bin, "claude"), "#!/bin/sh\necho 2.1.329\n")
 	s.opts.Environ = append(s.opts.Environ, "CLAUDE_PATH_TO_CLAUDE_EXECUTABLE="+filepath.Join(bin, "claude"), "ANTHROPIC_API_KEY=none")
 	one := func(o *command) { o.StopAfter = 1 }
 	model := func(name string) func(*command) { return func(o *command) { o.Layers.Flags.Model = name } }
@@ -185,12 +184,11 @@ func TestNothingIsMadeForAHankThatCannotRunHere(t *testing.T) {
 	s := stageOf(t, codons)
 	bin := t.TempDir()
 	// An agent that does its work: it says so, and ends.
-	put(t, bin, "claude", `#!/bin/sh
+	programtest.Write(t, filepath.Join(bin, "claude"), `#!/bin/sh
 test "$1" = --version && exec echo 2.1.329
 echo '{"type":"system","subtype":"init","session_id":"s","model":"m"}'
 echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s"}'
 `)
-	testkit.Must(t, os.Chmod(filepath.Join(bin, "claude"), 0o755))
 	refused := func(says string) {
 		t.Helper()
 		res, err := s.run(ModeRun)

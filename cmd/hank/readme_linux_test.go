@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hank/internal/lazyregexp"
+	"hank/internal/programtest"
 	"hank/internal/short"
 	"hank/internal/term/termtest"
 )
@@ -93,9 +94,7 @@ func (r *reader) run(t *testing.T, lines string) string {
 	place := filepath.Join(r.registry, "place")
 	lines = leftOut.ReplaceAllString(lines, "")
 	lines = regexp.MustCompile(`(?m)^timeout .*$`).ReplaceAllString(lines, "$0 || test $$? = 137")
-	if err := os.WriteFile(filepath.Join(r.registry, "timeout"), []byte(timeout), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(r.registry, "timeout"), timeout)
 	screen, terminal := termtest.Open(t, 100)
 	cmd := exec.Command("sh", "-ec", fmt.Sprintf("cd %q\n%spwd >%q", r.dir, lines, place))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/programtest"
 	"hank/plan"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
@@ -25,9 +26,7 @@ func here(t *testing.T, more ...string) []string {
 	environ := []string{"HOME=" + home, "PATH=/bin:/usr/bin"}
 	for name, version := range map[string]string{"pi": "0.73.1", "opencode": "1.18.33"} {
 		file := filepath.Join(home, name)
-		if err := os.WriteFile(file, []byte("#!/bin/sh\necho "+version+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, file, "#!/bin/sh\necho "+version+"\n")
 		environ = append(environ, strings.ToUpper(name)+"_PATH_TO_"+strings.ToUpper(name)+"_EXECUTABLE="+file)
 	}
 	return append(environ, more...)
@@ -111,9 +110,7 @@ func TestWhatACodonSetsCountsForItsAgent(t *testing.T) {
 			environ := here(t)
 			for agent, version := range map[string]string{"codex": "0.169.0", "claude": "2.1.329", "gemini": "0.61.0"} {
 				file := filepath.Join(t.TempDir(), agent)
-				if err := os.WriteFile(file, []byte("#!/bin/sh\necho "+version+"\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				programtest.Write(t, file, "#!/bin/sh\necho "+version+"\n")
 				environ = append(environ, strings.ToUpper(agent)+"_PATH_TO_"+strings.ToUpper(agent)+"_EXECUTABLE="+file)
 			}
 			p := programOf(t, c.own)

@@ -2,7 +2,7 @@ package harness
 
 import (
 	"context"
-	"os"
+	"hank/internal/programtest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,9 +28,7 @@ func TestTheVersionIsFoundWhereverItIsPrinted(t *testing.T) {
 		"echo tool 1.2.3": "1.2.3", "echo 1.2.3 >&2": "1.2.3", "echo warning of 9.9.9 >&2; echo 1.2.3": "1.2.3", "echo none": "", "echo 1.2.3; exit 1": "",
 	} {
 		path := filepath.Join(t.TempDir(), "tool")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, "#!/bin/sh\n"+script+"\n")
 		if got, err := Version(t.Context(), path, nil); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", script, got, err)
 		}
@@ -41,9 +39,7 @@ func TestTheVersionIsFoundWhereverItIsPrinted(t *testing.T) {
 func TestAnAgentThatDoesNotAnswerIsNotCalledBroken(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\nexec sleep 600\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, file, "#!/bin/sh\nexec sleep 600\n")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	c := Program{Name: "agent", Package: "p", Variable: "AGENT"}.Find(ctx, []string{"PATH=/bin:/usr/bin", "AGENT=" + file})

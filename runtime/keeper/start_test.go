@@ -4,6 +4,7 @@ package keeper
 
 import (
 	"errors"
+	"hank/internal/programtest"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,9 +80,7 @@ func TestLongestArgumentArrives(t *testing.T) {
 func TestProgramInTheWorkspaceIsNotTakenForOneOnThePath(t *testing.T) {
 	t.Parallel()
 	spec := shell(t, "")
-	if err := os.WriteFile(filepath.Join(spec.Dir, "agent"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(spec.Dir, "agent"), "#!/bin/sh\n")
 	spec.Args = []string{"agent"}
 	spec.Env = []string{"PATH=:.:" + filepath.Base(spec.Dir)}
 	if _, err := Start(spec, Streams{}); !errors.Is(err, errNoProgram) {
@@ -96,9 +95,7 @@ func TestProgramInTheWorkspaceIsNotTakenForOneOnThePath(t *testing.T) {
 func TestAFailedStartLeavesNoDescriptorOpen(t *testing.T) {
 	spec := shell(t, "exit 0")
 	spec.Args = []string{filepath.Join(spec.Dir, "x")}
-	if err := os.WriteFile(spec.Args[0], []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, spec.Args[0], "#!/no/such/interpreter\n")
 	_, _ = Start(spec, Streams{}) // the watchdog, which stays, is started with the first
 	before := openFiles(t)
 	for range 5 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"hank/internal/programtest"
 	"hank/internal/sandbox"
 	"hank/plan"
 	"hank/plan/diagnostic"
@@ -65,9 +66,7 @@ func TestWhatTheMachineLacks(t *testing.T) {
 func TestACodonThatBeginsWithItsFallbackIsSaid(t *testing.T) {
 	t.Parallel()
 	agent := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(agent, []byte("#!/bin/sh\necho '2.1.329 (Claude Code)'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, agent, "#!/bin/sh\necho '2.1.329 (Claude Code)'\n")
 	p, found := plan.Load(fstest.MapFS{"hank.json": {Data: []byte(`{"hank": [{"id": "a", "name": "A", "model": "gpt-5", "continuationMode": "fresh", "promptText": "x", "fallback": ["haiku"]}]}`)}}, "hank.json")
 	if p == nil {
 		t.Fatal(diagnostic.Text(found))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/programtest"
 	"hank/runtime/harness"
 	"hank/state"
 )
@@ -145,9 +146,7 @@ func TestCheckFindsProblems(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, script string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, "#!/bin/sh\n"+script+"\n")
 		return path
 	}
 	good := program("claude", "echo '2.1.329 (Claude Code)'")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/programtest"
 	"hank/runtime/harness"
 )
 
@@ -204,9 +205,7 @@ func TestCheckFindsProblems(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, script string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, "#!/bin/sh\n"+script+"\n")
 		return path
 	}
 	good := program("codex", "echo 'codex-cli 0.169.0'")

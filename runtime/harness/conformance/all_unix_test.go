@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/programtest"
 	"hank/runtime/agents"
 	"hank/runtime/harness"
 	"hank/runtime/harness/claude"
@@ -85,9 +86,7 @@ func counter(t testing.TB) string {
 	}
 	program := filepath.Join(t.TempDir(), "counter")
 	script := string(printed[1]) + "[ \"$(cat \"$HANK_PROMPT_FILE\")\" = long ] && echo '{\"type\":\"session\",\"id\":\"s\"}' && touch begun && exec sleep 600\n" + string(printed[2])
-	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, program, script)
 	return program
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/programtest"
 	"hank/runtime/harness/conformance"
 	"hank/runtime/harness/exec"
 )
@@ -50,9 +51,7 @@ func TestAProgramOfTheUserIsTried(t *testing.T) {
 	t.Parallel()
 	forgetful := t.TempDir() + "/forgetful"
 	script := "#!/bin/sh\necho '{\"type\":\"session\",\"id\":\"'$HANK_ATTEMPT'\"}'\necho '{\"type\":\"result\",\"ok\":true}'\n"
-	if err := os.WriteFile(forgetful, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, forgetful, script)
 	for program, want := range map[string]string{counter(t): "", forgetful: "--- FAIL: TestProgram/live/a_session_is_continued"} {
 		cmd := osexec.Command(os.Args[0], "-test.run=^TestProgram$", "-test.v")
 		cmd.Env = append(os.Environ(), programVariable+"="+program)

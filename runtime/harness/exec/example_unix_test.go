@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"testing"
 
+	"hank/internal/programtest"
 	"hank/runtime/harness"
 	"hank/runtime/harness/internal/harnesstest"
 )
@@ -25,9 +26,7 @@ func TestTheExampleOfTheDocumentationRunsAsPrinted(t *testing.T) {
 		t.Fatal("there is no example")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "counter"), printed[1], 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(dir, "counter"), string(printed[1]))
 	h := Harness{Program: []string{"counter"}}
 	req := harness.Request{Prompt: "Remember one.", Model: "counter", Provider: "exec", Attempt: "run-1/first/1",
 		Workspace: t.TempDir(), Home: t.TempDir(), Temp: t.TempDir(), Environ: []string{"PATH=" + dir + ":" + os.Getenv("PATH")}}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/programtest"
 	"hank/runtime/harness"
 	"hank/state"
 )
@@ -240,9 +241,7 @@ func TestAMissingProgramIsSaid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "mine")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, file, "#!/bin/sh\n")
 	for name, want := range map[string]string{"mine": "", file: "", "other": `the program other is not on the PATH; install it, or correct "exec" of the codon`, "/nowhere": "/nowhere is not an executable file"} {
 		c := Harness{Program: []string{name}}.Check(t.Context(), []string{"PATH=" + dir})
 		if c.Found != (want == "") || want == "" && (c.Path != file || c.Problem != "" || !c.LoggedIn) || want != "" && !strings.HasPrefix(c.Problem, want) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/programtest"
 	"hank/runtime/harness"
 )
 
@@ -317,9 +318,7 @@ func TestCheckFindsProblems(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, script string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, "#!/bin/sh\n"+script+"\n")
 		return path
 	}
 	good := program("gemini", "echo 0.61.0")
@@ -331,9 +330,7 @@ func TestCheckFindsProblems(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(installed), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(installed, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, installed, "#!/bin/sh\nexit 1\n")
 	if err := os.WriteFile(filepath.Join(installed, "..", "..", "package.json"), []byte(`{"name":"@google/gemini-cli","version":"0.60.9"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/programtest"
 	"hank/runtime/harness"
 )
 
@@ -265,9 +266,7 @@ func TestCheckFindsProblems(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, script string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, "#!/bin/sh\n"+script+"\n")
 		return path
 	}
 	good := program("opencode", "echo 1.18.33")

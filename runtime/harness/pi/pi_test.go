@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/programtest"
 	"hank/runtime/harness"
 )
 
@@ -361,9 +362,7 @@ func TestCheckFindsProblems(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, script string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, "#!/bin/sh\n"+script+"\n")
 		return path
 	}
 	good := program("pi", "echo 0.73.1 >&2") // as it does without a terminal
@@ -410,9 +409,7 @@ func TestTheVersionOfAnInstalledAgentIsRead(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, file, text)
 	}
 	program := executableVariable + "=" + filepath.Join(dir, "dist", "cli.js")
 	if got := (Harness{}).Check(t.Context(), []string{"PATH=" + dir, program, "GROQ_API_KEY=k"}); got.Version != "0.74.0" || got.Problem != "" {

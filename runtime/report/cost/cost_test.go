@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hank/internal/programtest"
 	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/plan"
@@ -203,9 +204,7 @@ func TestACatchUpThatFailsIsAnError(t *testing.T) {
 // cannot be started while another test starts a process.
 func TestAShortJournalIsLeftToWhoAsks(t *testing.T) {
 	self := filepath.Join(t.TempDir(), "self")
-	if err := os.WriteFile(self, []byte("#!/bin/sh\n: >\"$2/started\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, self, "#!/bin/sh\n: >\"$2/started\"\n")
 	for size, want := range map[int]bool{0: false, shortJournal: false, shortJournal + 1: true} {
 		root := t.TempDir()
 		events := layout.Layout{Root: root}.Events()
