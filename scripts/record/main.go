@@ -11,10 +11,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +20,7 @@ import (
 	"time"
 
 	"hank/internal/modelserver"
+	"hank/scripts/keep"
 )
 
 // stage is where the execution runs: its path is in the transcripts.
@@ -46,10 +45,8 @@ func record() error {
 		return fmt.Errorf("the recording needs a directory of its own: %w", err)
 	}
 	defer os.RemoveAll(stage)
-	for _, name := range []string{"hank.json", "prompts", "rig"} {
-		if err := copyAll(filepath.Join(dir, name), filepath.Join(stage, "hank", name)); err != nil {
-			return err
-		}
+	if err := keep.Files(dir, filepath.Join(stage, "hank"), "hank.json", "prompts", "rig"); err != nil {
+		return err
 	}
 	if err := os.Symlink(claude, filepath.Join(stage, "claude")); err != nil {
 		return err
@@ -77,64 +74,8 @@ func record() error {
 	if lost.Load() {
 		return errors.New("a request was in no conversation")
 	}
-	return keep(filepath.Join(stage, "run"), filepath.Join(dir, "recording"))
+	return keep.Files(filepath.Join(stage, "run"), filepath.Join(dir, "recording"), kept...)
 }
 
 // kept is what a replay reads of an execution.
-var kept = []string{"state.json", "execution-meta.json", "events", "checkpoints", "runs"}
-
-// keep copies from an execution what is to be kept, into a directory that is new.
-func keep(run, to string) error {
-	if err := os.RemoveAll(to); err != nil {
-		return err
-	}
-	for _, name := range kept {
-		if err := copyAll(filepath.Join(run, ".hankweave", name), filepath.Join(to, ".hankweave", name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyAll copies a file or directory, without what is empty.
-func copyAll(from, to string) error {
-	return filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if err := foreign(text); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		target := filepath.Join(to, rel)
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(target, text, 0o644)
-	})
-}
-
-// foreign fails for a text that names the machine or its user.
-func foreign(text []byte) error {
-	host, err := os.Hostname()
-	if err != nil {
-		return err
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{host, here, os.Getenv("USER"), os.Getenv("HOME")} {
-		if len(name) > 4 && bytes.Contains(text, []byte(name)) {
-			return fmt.Errorf("it names %q", name)
-		}
-	}
-	return nil
-}
+var kept = []string{".hankweave/state.json", ".hankweave/execution-meta.json", ".hankweave/events", ".hankweave/checkpoints", ".hankweave/runs"}

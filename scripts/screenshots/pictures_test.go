@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func shown(t *testing.T) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "weather")
-	if err := copyAll(recorded, root); err != nil {
+	if err := os.CopyFS(root, os.DirFS(recorded)); err != nil {
 		t.Fatal(err)
 	}
 	return root

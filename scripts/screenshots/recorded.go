@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,6 +19,7 @@ import (
 	"hank/runtime/report"
 	"hank/runtime/screen"
 	"hank/runtime/web/page"
+	"hank/scripts/keep"
 )
 
 // recorded is the execution that the pictures of the documents show, in the repository.
@@ -30,43 +28,16 @@ const recorded = "scripts/screenshots/testdata/weather"
 // stage is where it is recorded: its files name no other place.
 const stage = "/tmp/hank-pictures"
 
-// kept is what is kept of an execution.
+// kept is what the pictures need of an execution.
 var kept = []string{".hankweave/state.json", ".hankweave/execution-meta.json", ".hankweave/events", ".hankweave/checkpoints", ".hankweave/runs", "agentRoot"}
 
 // record makes the execution again, on a machine without a name of its own.
 func (r *rig) record(to string) error {
 	r.unshared = true
-	if err := errors.Join(r.weather(), os.RemoveAll(to)); err != nil {
+	if err := r.weather(); err != nil {
 		return err
 	}
-	for _, name := range kept {
-		if err := copyAll(filepath.Join(r.dir, "weather", "run", name), filepath.Join(to, name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyAll copies a directory, without what is empty.
-func copyAll(from, to string) error {
-	return filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if host, err := os.Hostname(); err == nil && len(host) > 4 && bytes.Contains(text, []byte(host)) {
-			return fmt.Errorf("%s names this machine", name)
-		}
-		target := filepath.Join(to, rel)
-		return errors.Join(os.MkdirAll(filepath.Dir(target), 0o777), os.WriteFile(target, text, 0o666))
-	})
+	return keep.Files(filepath.Join(r.dir, "weather", "run"), to, kept...)
 }
 
 // terminal is a picture of hank watch in the documents.
@@ -182,7 +153,7 @@ func steady(text, root, id string) string {
 // committed takes the pictures of the documents, and writes down what they were made from.
 func (r *rig) committed(shoot *camera, out string) error {
 	root := filepath.Join(r.dir, "weather")
-	if err := copyAll(recorded, root); err != nil {
+	if err := os.CopyFS(root, os.DirFS(recorded)); err != nil {
 		return err
 	}
 	if err := writeTerminals(root, out); err != nil {
