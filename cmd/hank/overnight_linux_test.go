@@ -67,6 +67,7 @@ func TestANightIsAsThePageSays(t *testing.T) {
 			line = strings.NewReplacer("/home/me", n.dir, "8080", n.port).Replace(strings.TrimSpace(line))
 			switch {
 			case strings.HasPrefix(line, "hank watch "):
+				n.waits("plan-ok") // so that it is drawn at once, and not over something else
 				n.look(line)
 			case strings.HasPrefix(line, "hank web --act "):
 				address = n.serve(line)
@@ -192,9 +193,15 @@ func (n *night) approve(tab context.Context, address string) {
 		chromedp.WaitVisible(chromedp.CSS("#ask-yes")), chromedp.Click(chromedp.CSS("#ask-yes"))); err != nil {
 		n.t.Fatal(err)
 	}
-	n.until("the next gate", func() bool {
+	n.waits("rounds-ok")
+}
+
+// waits waits until the run waits at a gate.
+func (n *night) waits(gate string) {
+	n.t.Helper()
+	n.until("a gate "+gate, func() bool {
 		out, _ := n.command("hank status -e night").CombinedOutput()
-		return strings.Contains(string(out), "at gate rounds-ok")
+		return strings.Contains(string(out), "at gate "+gate)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/history"
@@ -155,8 +156,12 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// tick takes in what the transcript has got, lets the clock go on, and looks at the list.
+// tick takes in what the transcript has got, lets the clock go on, and looks at the list. It leaves
+// when the terminal is gone: where hangups are ignored, as under nohup, nothing else tells.
 func (m *model) tick() tea.Cmd {
+	if !term.IsTerminal(os.Stdin) {
+		return tea.Quit
+	}
 	now := time.Now()
 	if m.screen.Log == nil { // it may be there by now
 		m.openLog()

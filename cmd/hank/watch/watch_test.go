@@ -269,11 +269,22 @@ func TestAWatcherChangesNothing(t *testing.T) {
 	s := w.watch(100, 30, "ex")
 	s.wait("▶ second")
 	s.wait("begun")
-	unread, err := pty.StartWithSize(w.command("watch", "ex"), &pty.Winsize{Cols: 100, Rows: 30}) // nobody reads it
+	// Nobody reads this one, and it ends when its terminal goes, where hangups are ignored too.
+	deaf := w.command("watch", "ex")
+	deaf.Path, deaf.Args = "/bin/sh", append([]string{"sh", "-c", `trap '' HUP; exec "$0" "$@"`}, deaf.Args...)
+	unread, err := pty.StartWithSize(deaf, &pty.Winsize{Cols: 100, Rows: 30})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unread.Close()
+	defer func() {
+		_ = unread.Close()
+		slow := time.AfterFunc(time.Minute, func() {
+			t.Error("a watcher goes on without a terminal")
+			_ = deaf.Process.Kill()
+		})
+		_ = deaf.Wait()
+		slow.Stop()
+	}()
 	for range 3 {
 		k := w.watch(90, 20, "ex")
 		k.wait("▶ second")
