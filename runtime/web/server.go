@@ -108,21 +108,18 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /f/", s.fragment)
 	mux.HandleFunc("GET /stream", s.stream)
 	mux.HandleFunc("POST /a/{id}/{act}", s.act)
-	mux.HandleFunc("GET /", asset)
+	mux.HandleFunc("GET /", s.asset)
 	return mux
 }
 
 // asset answers with a file of the page itself, or with its shell.
-func asset(w http.ResponseWriter, r *http.Request) {
-	name := strings.TrimPrefix(r.URL.Path, "/")
-	if content, kind, there := page.Asset(name); there {
-		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(content) // who does not read has gone
-		return
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
+	content, kind, there := page.Asset(strings.TrimPrefix(r.URL.Path, "/"))
+	if !there {
+		content, kind, _ = page.Asset("shell.html")
 	}
-	content, kind, _ := page.Asset("shell.html")
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(content)
+	s.write(w, content)
 }
 
 // fragment answers with the content of a place.

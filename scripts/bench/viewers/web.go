@@ -129,8 +129,7 @@ func (s *server) follow(ctx context.Context, place string) error {
 
 // web measures hank web over a long journal.
 func (b *bench) web() ([]figure, error) {
-	root, err := b.eventful()
-	if err != nil {
+	if _, err := b.eventful(); err != nil {
 		return nil, err
 	}
 	warm, err := b.serve() // which makes the index, where one is kept
@@ -187,7 +186,6 @@ func (b *bench) web() ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = root
 	return append(figures, figure{What: fmt.Sprintf("memory of hank web, resident, after %d pages and %d streams", b.Visits, b.Streams), Value: now / megabyte, Unit: "MB", Target: 64, Note: fmt.Sprintf("peak %.0f MB", peak/megabyte)}), s.end()
 }
 
