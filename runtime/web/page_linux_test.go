@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -281,5 +282,32 @@ func TestPagesAndJSONAgree(t *testing.T) {
 	card := list[strings.Index(list, nameOf(s.root)):]
 	if !strings.Contains(card, fmt.Sprintf("%d/%d codons", printed.Done, len(codons))) || !strings.Contains(card, `value="`+printed.Cost.String()+`"`) || !strings.Contains(card, printed.Verdict) {
 		t.Errorf("the list: %s", card)
+	}
+}
+
+// TestAPageThatManyReadIsNotOld: however often it is read, it shows what has happened since.
+func TestAPageThatManyReadIsNotOld(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "until [ -e ../go ]; do sleep 0.01; done"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "true"}]}`, nil)
+	ended := make(chan error, 1)
+	go func() { ended <- s.runs(exitcode.Done, nil) }()
+	eventually(t, "begun", func() bool {
+		status, text := s.send("GET", "/f"+s.at(""), s.server.Address().Look, nil)
+		return status == http.StatusOK && strings.Contains(text, "▶")
+	})
+	testkit.Write(t, s.root+"/go", "")
+	shown := make(chan string, 1)
+	go func() {
+		text := ""
+		for end := time.Now().Add(30 * time.Second); !strings.Contains(text, "2 of 2 finished") && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			_, text = s.send("GET", "/f"+s.at(""), s.server.Address().Look, nil)
+		}
+		shown <- text
+	}()
+	testkit.Must(t, <-ended)
+	if text := <-shown; !strings.Contains(text, "2 of 2 finished") {
+		t.Errorf("half a minute later the page shows %s", text)
 	}
 }

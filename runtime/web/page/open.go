@@ -28,7 +28,7 @@ type followed struct {
 	root string
 	mu   sync.Mutex
 	f    *liveview.Follower
-	at   time.Time
+	at   time.Time // when its files were looked at
 }
 
 // opened is a transcript that was looked at.
@@ -59,25 +59,25 @@ func (o *open) executions() (*liveview.Executions, error) {
 	return list, nil
 }
 
-// look brings an execution up to date.
-func (o *open) look(ctx context.Context, root string, in report.Settings) (changed bool, v *liveview.View, err error) {
+// look brings an execution up to date, as far as another viewer has not just done so.
+func (o *open) look(ctx context.Context, root string, in report.Settings) (v *liveview.View, err error) {
 	e := kept(&o.mu, &o.follow, mostFollowed, func(e *followed) bool { return e.root == root }, func() *followed { return &followed{root: root} }, func(*followed) {})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.f == nil:
 		if e.f, err = liveview.Open(ctx, root, in, " -e "+shell.Quote(root)); err != nil {
-			return false, nil, err
+			return nil, err
 		}
-		changed = true
+		e.at = time.Now()
 	case time.Since(e.at) >= liveview.Every/2:
-		if changed, err = e.f.Poll(ctx); err != nil {
+		if _, err = e.f.Poll(ctx); err != nil {
 			e.f = nil // it is read again from the beginning
-			return false, nil, err
+			return nil, err
 		}
+		e.at = time.Now()
 	}
-	e.at = time.Now()
-	return changed, e.f.View(), nil
+	return e.f.View(), nil
 }
 
 // file calls fn with a transcript, whose lines are indexed as far as it is written.

@@ -91,7 +91,7 @@ type execution struct {
 
 // read reads an execution.
 func (p *Pages) read(ctx context.Context, root string) (*execution, error) {
-	_, v, err := p.open.look(ctx, root, p.in)
+	v, err := p.open.look(ctx, root, p.in)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (p *Pages) read(ctx context.Context, root string) (*execution, error) {
 // Look brings an execution up to date: up to which event it is known, when it was last heard of,
 // and what its head shows beside the event, which the clock may change, too.
 func (p *Pages) Look(ctx context.Context, root string) (seq uint64, heard time.Time, shown string, err error) {
-	_, v, err := p.open.look(ctx, root, p.in)
+	v, err := p.open.look(ctx, root, p.in)
 	if err != nil {
 		return 0, time.Time{}, "", err
 	}
