@@ -11,6 +11,7 @@ import (
 
 	"hank/plan"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/state"
 )
 
@@ -31,6 +32,27 @@ func Of(s *state.State, id state.CodonID, only bool) Bounds {
 		}
 	}
 	return b
+}
+
+// CheckNew is why the first run of a program cannot go as far as to a codon: the plan does not
+// have it, or others come before the only one. Without a name there is nothing to check.
+func CheckNew(p *plan.Program, name string, only bool) error {
+	if name == "" {
+		return nil
+	}
+	entries, err := history.EncodeEntries(p.Initial())
+	if err != nil {
+		return err
+	}
+	s, err := (&state.State{}).WithPlan(entries)
+	if err != nil {
+		return err
+	}
+	id, err := history.CodonToCome(s, name)
+	if err == nil {
+		_, err = Of(s, id, only).Start(s)
+	}
+	return err
 }
 
 // flag is the option that has named the codon.
