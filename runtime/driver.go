@@ -82,6 +82,7 @@ type driver struct {
 	past     bool                   // the next attempt asks its provider, whatever other runs have met
 	account  *breaker.Account       // of the last attempt
 	over     chan struct{}          // closed when nobody takes requests any more
+	waits    atomic.Bool            // for a time, a provider or a gate: nothing runs that could be skipped
 
 	// moved: the tree has what the checkpoint that it is at has not recorded,
 	// because a move has left it, or because the user has made empty directories.

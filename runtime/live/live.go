@@ -118,10 +118,13 @@ type staleError struct{ why string }
 func (e *staleError) Error() string { return e.why }
 
 // Asked are the arguments that a request to stop or to skip comes with; other commands take
-// none. The error says why it is refused, see Refused.
-func Asked(s *state.State, r control.Request) (asked Arguments, err error) {
-	skips := r.Command == "skip"
+// none. The error says why it is refused, see Refused. waits: nothing runs that could be skipped, a
+// codon or the command of a loop.
+func Asked(s *state.State, r control.Request, waits bool) (asked Arguments, err error) {
+	skips, at := r.Command == "skip", control.TargetOf(s)
 	switch {
+	case skips && waits:
+		return asked, &staleError{"no codon is running: there is nothing to skip"}
 	case r.Arguments == nil:
 		return asked, nil
 	case !skips && r.Command != "stop" && r.Command != "stop-after-codon":
@@ -134,7 +137,7 @@ func Asked(s *state.State, r control.Request) (asked Arguments, err error) {
 	case !skips && (err != nil || asked.Operation != nil):
 		return asked, errors.New(r.Command + " takes run, codon and attempt")
 	}
-	if why := asked.Missed(control.TargetOf(s)); why != "" {
+	if why := asked.Missed(at); why != "" {
 		return asked, &staleError{why}
 	}
 	_, _, err = operation.Look(s, asked.Operation)
