@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -285,6 +286,14 @@ type UnknownTransitionError struct{ Type TransitionType }
 
 func (e *UnknownTransitionError) Error() string {
 	return fmt.Sprintf("the journal holds a %q transition, which this hank (schema %d) does not know; use the newer hank that wrote it", e.Type, SchemaVersion)
+}
+
+// TypeIn is the type that the data of a TransitionEvent begin with, without decoding them; false
+// where they do not, so that only Decode tells.
+func TypeIn(data []byte) (TransitionType, bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(`{"transitionType":"`))
+	name, _, more := bytes.Cut(rest, []byte(`"`))
+	return TransitionType(name), ok && more
 }
 
 // Decode reads the data of a TransitionEvent.

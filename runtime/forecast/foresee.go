@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"hank/checkpoint"
 	"hank/plan"
@@ -116,7 +117,70 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 	if f.Over != "" {
 		return nil
 	}
-	return f.bound(r)
+	if err := f.bound(r); err != nil || f.Over != "" {
+		return err
+	}
+	return f.passGates(r, startpoint.Start{})
+}
+
+// passGates foresees what becomes of the gates before the next codon: the run asks at one, or has
+// a codon fail for the answer that it got.
+func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
+	run := &state.Run{RunID: "dry-run", Status: state.StatusRunning, StartingConditions: startpoint.Conditions(f.State, st, r.Mode, "")}
+	for begun := false; ; {
+		now := time.Now()
+		g := gate.At(f.State)
+		if g == nil {
+			return nil
+		}
+		if !g.Refused(now) {
+			f.Over, f.Code = fmt.Sprintf("the gate %s comes first, which asks for an answer", g.Name), exitcode.Waiting
+			return nil
+		}
+		var steps []state.Transition
+		if !begun {
+			steps, begun = append(steps, state.RunStarted{Run: run}), true
+		}
+		final, err := f.fail(g, run.RunID, append(steps, g.Fail(f.State, run.RunID, state.At(now), "", 1)...))
+		if err != nil {
+			return err
+		}
+		switch then := retry.Of(f.State, f.State.Run(run.RunID), final); {
+		case final.FailureIgnored:
+			f.remark(fmt.Sprintf("codon %s fails (%s), which onFailure ignores", final.CodonID, final.FailureReason.Message))
+		case then.Again:
+			f.remark(fmt.Sprintf("codon %s fails (%s), and is tried again", final.CodonID, final.FailureReason.Message))
+			f.Redone = final.CodonID
+			return nil
+		default:
+			out := verdict.FailedBy(final)
+			if then.Pause {
+				out = verdict.ExhaustedBy(final)
+			}
+			f.Over, f.Code = verdict.About(out), out.Code
+			return nil
+		}
+	}
+}
+
+// fail is what the transitions with which a gate has its codon fail make of the state and of
+// the plan.
+func (f *foreseen) fail(g *gate.Standing, run state.RunID, steps []state.Transition) (final *state.Codon, err error) {
+	s := f.State
+	for _, t := range steps {
+		if s, err = state.Apply(s, s.Seq+1, t); err != nil {
+			return nil, fmt.Errorf("gate %s: %w", g.Name, err)
+		}
+	}
+	final = s.Run(run).Codon(s.Run(run).Len() - 1)
+	if f.State, err = withPlanOf(s, f.Program); err != nil {
+		return nil, err
+	}
+	f.Entries = nil
+	for _, e := range f.State.ExecutionPlan() {
+		f.Entries = append(f.Entries, e.Entry)
+	}
+	return final, nil
 }
 
 // remark adds what the command would say.
@@ -240,10 +304,12 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		}
 	} else if err := f.bound(r); err != nil || f.Over != "" {
 		return err
-	} else if g := gate.At(f.State); g != nil {
-		f.Over, f.Code = fmt.Sprintf("the gate %s comes first, which asks for an answer", g.Name), exitcode.Waiting
-	} else if err := f.look(ctx, r, st); err != nil {
+	} else if err := f.passGates(r, st); err != nil {
 		return err
+	} else if f.Over == "" {
+		if err := f.look(ctx, r, st); err != nil {
+			return err
+		}
 	}
 	if st.Position != nil && !lost {
 		f.To, f.Move = st.To, st.Kind()

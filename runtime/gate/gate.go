@@ -36,6 +36,20 @@ func (g Standing) Expired(now time.Time) bool {
 	return g.Waiting() && g.Request.Expires != nil && !now.Before(g.Request.Expires.Time)
 }
 
+// Refused reports whether the answer was no, or none came in time.
+func (g Standing) Refused(now time.Time) bool {
+	return g.Request != nil && !g.Passed() && (!g.Waiting() || g.Expired(now))
+}
+
+// Why says what came of a request that was refused.
+func (g Standing) Why(now time.Time) string {
+	if r := *g.Request; g.Expired(now) {
+		r.Status = state.GateExpired
+		return Sentence(&r)
+	}
+	return Sentence(g.Request)
+}
+
 // At is the gate that an execution stands at: the first between the codon that has
 // ended and the next one that was not passed; nil if there is none. While a codon
 // runs there is none.

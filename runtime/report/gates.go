@@ -36,7 +36,10 @@ func HeldText(h *state.Hold) string {
 // GateSentence says of a request what came of it, and when.
 func GateSentence(g *state.Gate) string {
 	text, at := string(g.Status), g.Time
-	if g.Answer != nil {
+	switch {
+	case g.Status == state.GatePending && g.Expires != nil && !time.Now().Before(g.Expires.Time): // which the next run records
+		text, at = string(state.GateExpired), *g.Expires
+	case g.Answer != nil:
 		text, at = gate.AnswerSentence(g.Status, *g.Answer), g.Answer.Time
 	}
 	return fmt.Sprintf("%s (checkpoint %s, %s)", FirstLine(text), Short(g.Checkpoint), at.Local().Format(time.DateTime))

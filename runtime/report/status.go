@@ -218,7 +218,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 		s.ofRun(v, run)
 	}
 	correct := ""
-	if s.Command = nextStep(s); s.Command == "hank run" && !s.movedAway() {
+	if s.Command = nextStep(s, v); s.Command == "hank run" && !s.movedAway() {
 		if first, command := verdict.RefusedModel(s.LastCodon); command != "" {
 			correct, s.Command = first, command
 		}
@@ -512,7 +512,7 @@ func (s *Status) finishingOf(v *recovery.View, in config.Layers) {
 }
 
 // nextStep is the one command that makes sense now.
-func nextStep(s Status) string {
+func nextStep(s Status, v *recovery.View) string {
 	last := s.LastCodon
 	if last != nil && last.Settling != nil { // the next opening concludes it
 		last = last.Conclude(state.Time{})
@@ -520,7 +520,7 @@ func nextStep(s Status) string {
 	switch {
 	case s.Live, s.Planned > 0 && s.Done == s.Planned && (s.RunStatus == state.StatusCompleted || s.movedAway()):
 		return ""
-	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && s.EndReason != state.EndExhausted && !s.movedAway():
+	case last != nil && last.Status == state.Failed && !last.Settled() && last.Interrupted == "" && s.EndReason != state.EndExhausted && !s.movedAway() && !verdict.TriesAgain(v, standing(v.State), last):
 		return "hank retry"
 	}
 	return "hank run"

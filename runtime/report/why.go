@@ -9,28 +9,29 @@ import (
 	"hank/recovery"
 	"hank/runtime/history"
 	"hank/runtime/why"
-	"hank/state"
 	"hank/state/journal"
 )
 
 // Why explains a codon of an execution. The name may be relative, as in hank show.
 func Why(v *recovery.View, name string) (why.Explanation, error) {
+	var moves []why.Move
+	// A journal that is lost, damaged or Hankweave's tells of fewer moves.
+	_ = journal.ReadWanted(vfs.OS, v.Layout.Events(), 1, why.MayMove, func(e journal.Event) error {
+		if m, moved := why.MoveOf(e); moved {
+			moves = append(moves, m)
+		}
+		return nil
+	})
+	return WhyAfter(v, name, moves)
+}
+
+// WhyAfter is Why for who has read the moves.
+func WhyAfter(v *recovery.View, name string, moves []why.Move) (why.Explanation, error) {
 	id, err := history.CodonToCome(v.State, name)
 	if err != nil {
 		return why.Explanation{}, err
 	}
-	var moves []why.Move
-	// A journal that is lost, damaged or Hankweave's tells of fewer moves.
-	_ = journal.Read(vfs.OS, v.Layout.Events(), 1, func(e journal.Event) error {
-		if e.Type != state.TransitionEvent {
-			return nil
-		}
-		if t, err := state.Decode(e.Data); err == nil {
-			moves = append(moves, why.Moves(state.At(e.Timestamp), t)...)
-		}
-		return nil
-	})
-	return why.Explain(v.State, id, moves), nil
+	return why.Explain(v.State, id, moves, v.State.Newest() != nil && v.Crashed(v.State.Newest()), time.Now()), nil
 }
 
 // mostExplained is how many attempts fit on a screen.
@@ -49,7 +50,7 @@ func WhyLines(e why.Explanation) (lines []string) {
 			break
 		}
 		counts := ""
-		if !a.Counts && a.Effect != why.Cut && a.Effect != why.EndedRun && a.Effect != why.TriedOn && a.Effect != why.Working {
+		if !a.Counts && a.Effect != why.Cut && a.Effect != why.EndedRun && a.Effect != why.TriedOn && a.Effect != why.Working && a.Effect != why.Standing {
 			counts = " (left behind: the execution has gone back since)"
 		}
 		add("%s  run %s, attempt %d%s", a.Began.Local().Format(time.DateTime), a.RunID, a.Attempt, counts)

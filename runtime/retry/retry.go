@@ -150,11 +150,12 @@ func LastFailure(series []*state.Codon) string {
 }
 
 // Interrupted reports whether a run ended by a crash, on request, at a budget or by an error of
-// hank itself, and not because of what its codons did.
+// hank itself, and not because of what its codons did. One that has no end is asked about when
+// it is gone, or will be: the next opening records that it has crashed.
 func Interrupted(r *state.Run) bool {
 	switch r.EndReason {
 	case state.EndSignal, state.EndStopped, state.EndDecision, state.EndError, state.EndGate, state.EndHeld, state.EndBudget:
 		return true
 	}
-	return r.Status == state.StatusCrashed
+	return r.Status == state.StatusCrashed || r.Status == state.StatusRunning
 }

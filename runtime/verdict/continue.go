@@ -8,8 +8,10 @@ import (
 
 	"hank/internal/shell"
 	"hank/plan"
+	"hank/recovery"
 	"hank/runtime/budget"
 	"hank/runtime/history"
+	"hank/runtime/retry"
 	"hank/state"
 )
 
@@ -142,4 +144,19 @@ func endsAgain(s *state.State, cut state.Caveat, p *plan.Program) bool {
 func upToCents(u state.USD) state.USD {
 	const cent = state.Dollar / 100
 	return (u + cent - 1) / cent * cent
+}
+
+// TriesAgain reports whether the next run tries a codon again by itself that has failed, because
+// its run was interrupted meanwhile. What counts of the records before it is read again: a view
+// for a status has the newest ones.
+func TriesAgain(v *recovery.View, run *state.Run, last *state.Codon) bool {
+	if run == nil || !retry.Interrupted(run) {
+		return false
+	}
+	whole, err := recovery.Read(v.Layout.Root)
+	if err != nil {
+		return false
+	}
+	then := retry.Of(whole.State, whole.State.Run(run.RunID), last)
+	return then.Again || then.Pause
 }

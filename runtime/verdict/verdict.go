@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hank/plan"
 	"hank/plan/kind"
@@ -62,24 +63,33 @@ func OfExecution(v *recovery.View) Verdict {
 	return RolledBack
 }
 
-// sinceEnd is the verdict on a run with what was decided since: an answer at its gate, a
-// hold, or the end of one.
+// sinceEnd is the verdict on a run with what has happened since: an answer at its gate, or the
+// end of the time for one; a hold, or the end of one.
 func sinceEnd(s *state.State, of Verdict) Verdict {
-	n := len(s.Gates)
 	switch {
 	case s.Hold != nil:
 		return Held
-	case of == Held, of == Waiting && n > 0 && s.Gates[n-1].Status != state.GatePending:
+	case of == Held, of == Waiting && !waits(s, time.Now()):
 		return Stopped
 	}
 	return of
 }
 
-// OfRun is how a run is. One that ended at a gate waits no longer when the gate is answered,
-// or another run has begun.
+// waits reports whether the newest request at a gate can still be answered.
+func waits(s *state.State, now time.Time) bool {
+	n := len(s.Gates)
+	if n == 0 { // as far as the view has any
+		return true
+	}
+	g := s.Gates[n-1]
+	return g.Status == state.GatePending && (g.Expires == nil || now.Before(g.Expires.Time))
+}
+
+// OfRun is how a run is now. One that ended at a gate waits no longer when the gate is answered
+// or has expired, or another run has begun.
 func OfRun(v *recovery.View, r *state.Run) Verdict {
 	of := On(r, v.Live, v.Crashed(r))
-	if of == Waiting && (r.RunID != v.State.Newest().RunID || sinceEnd(v.State, of) == Stopped) {
+	if of == Waiting && (r.RunID != v.State.Newest().RunID || !waits(v.State, time.Now())) {
 		return Stopped
 	}
 	return of

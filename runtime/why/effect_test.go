@@ -3,26 +3,39 @@ package why
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"hank/state"
 )
 
-// TestARunThatWaitsHasNotEnded: of the newest attempt of a run that is not over nobody says that
-// the run ended.
-func TestARunThatWaitsHasNotEnded(t *testing.T) {
+// TestWhetherTheRunEndedByAnAttempt: only of an attempt with whose failure its run ended it is said
+// that the run ended.
+func TestWhetherTheRunEndedByAnAttempt(t *testing.T) {
 	t.Parallel()
-	for _, c := range []state.Codon{
-		{CodonID: "a", Status: state.Failed, Interrupted: state.InterruptedByLimit},
-		{CodonID: "a", Status: state.Failed},
+	end := state.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	open := &state.Run{Status: state.StatusRunning}
+	crashed := &state.Run{Status: state.StatusCrashed, EndTime: &end, EndReason: state.EndCrash}
+	stopped := &state.Run{Status: state.StatusFailed, EndTime: &end, EndReason: state.EndStopped}
+	failed := &state.Run{Status: state.StatusFailed, EndTime: &end, EndReason: state.EndCodonFailed}
+	for _, c := range []struct {
+		run         *state.Run
+		interrupted string
+		effect      Effect
+		ended       bool
+	}{
+		{open, "", Standing, false}, {open, state.InterruptedByLimit, Cut, false},
+		{crashed, "", Standing, false}, {stopped, "", Standing, false},
+		{failed, "", EndedRun, true}, {stopped, state.InterruptedByStop, Cut, true},
 	} {
-		for _, over := range []bool{false, true} {
-			effect, text := effect(&c, true, over)
-			if got := strings.Contains(text, "the run ended"); got != over {
-				t.Errorf("over: %t: %s, %s", over, effect, text)
-			}
-			if effect == EndedRun && !over {
-				t.Errorf("%s", effect)
-			}
+		effect, text := effect(&state.Codon{CodonID: "a", Status: state.Failed, Interrupted: c.interrupted}, true, c.run, false)
+		if effect != c.effect || strings.Contains(text, "the run ended") != c.ended {
+			t.Errorf("%s %s %q: %s, %s", c.run.Status, c.run.EndReason, c.interrupted, effect, text)
+		}
+	}
+	working := &state.Codon{CodonID: "a", Status: state.Running}
+	for crashed, want := range map[bool]Effect{false: Working, true: Cut} {
+		if effect, text := effect(working, true, open, crashed); effect != want {
+			t.Errorf("crashed %t: %s, %s", crashed, effect, text)
 		}
 	}
 }

@@ -11,10 +11,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hank/internal/shell"
 	"hank/plan"
+	"hank/runtime/gate"
+	"hank/runtime/retry"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // Cause is why an attempt began.
@@ -44,7 +48,7 @@ const (
 	TriedOn  Effect = "tried again" // another attempt came in the same run
 	EndedRun Effect = "ended the run"
 	Cut      Effect = "interrupted"   // it was ended before its end, and the run ended, or continued it later
-	Standing Effect = "not continued" // the run is not over, and has begun no other attempt
+	Standing Effect = "not continued" // it failed, and the run is not over, or was interrupted, without another attempt
 )
 
 // Move is a change of the workspace that the journal tells of.
@@ -79,8 +83,9 @@ type Explanation struct {
 }
 
 // Explain concludes what there is to say. The moves are in the order of the journal; nil
-// where it is not there. Complexity: all records.
-func Explain(s *state.State, id state.CodonID, moves []Move) Explanation {
+// where it is not there. crashed: the newest run is over without having said so.
+// Complexity: all records.
+func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now time.Time) Explanation {
 	e := Explanation{Schema: 1, CodonID: id, Attempts: []Attempt{}}
 	counts := map[*state.Codon]bool{}
 	for _, step := range s.LineagePath() {
@@ -91,12 +96,12 @@ func Explain(s *state.State, id state.CodonID, moves []Move) Explanation {
 			if c := run.Codon(i); c.CodonID == id {
 				a := Attempt{RunID: run.RunID, Attempt: max(c.Attempt, 1), Began: c.StartTime, Counts: counts[c], Base: c.BaseCheckpoint}
 				a.Cause, a.Because = cause(s, run, i, moves)
-				a.Effect, a.Then = effect(run.Codon(i), i == run.Len()-1, run.EndTime != nil)
+				a.Effect, a.Then = effect(run.Codon(i), i == run.Len()-1, run, crashed && run == s.Newest())
 				e.Attempts = append(e.Attempts, a)
 			}
 		}
 	}
-	e.Standing, e.Summary = standing(s, id, e.Attempts)
+	e.Standing, e.Summary = standing(s, id, e.Attempts, crashed, now)
 	return e
 }
 
@@ -140,6 +145,9 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 	}
 	if last != nil && last.Interrupted != "" && last.BaseCheckpoint == c.BaseCheckpoint {
 		return Restart, fmt.Sprintf("the attempt before it was interrupted by %s, and was begun again from the checkpoint before it", interruption(last))
+	}
+	if last != nil && last.Status == state.Failed && !last.Settled() && last.BaseCheckpoint == c.BaseCheckpoint {
+		return Retried, fmt.Sprintf("attempt %d in the run before failed (%s), that run was interrupted, and its retry was still to come", max(last.Attempt, 1), reason(last))
 	}
 	if src.AfterCodon != nil {
 		return Next, fmt.Sprintf("codon %s before it was finished in run %s, and another run continued the plan", *src.AfterCodon, src.RunID)
@@ -185,10 +193,13 @@ func when(m *Move) string {
 	return text
 }
 
-// effect is what came of the end of an attempt. last: no other one came in its run; over: its
-// run has ended.
-func effect(c *state.Codon, last, over bool) (Effect, string) {
+// effect is what came of the end of an attempt of a run. last: no other one came in it; crashed:
+// the run is over without having said so.
+func effect(c *state.Codon, last bool, run *state.Run, crashed bool) (Effect, string) {
+	over := run.EndTime != nil
 	switch {
+	case !c.Status.Terminal() && crashed:
+		return Cut, "it was interrupted by a crash"
 	case !c.Status.Terminal():
 		return Working, "it has not ended"
 	case c.Status == state.Skipped && c.SkipReason != "":
@@ -214,33 +225,48 @@ func effect(c *state.Codon, last, over bool) (Effect, string) {
 	case !over:
 		return Standing, fmt.Sprintf("it failed (%s), and the run has not continued yet", reason(c))
 	}
+	if retry.Interrupted(run) {
+		return Standing, fmt.Sprintf("it failed (%s), and the run was interrupted before it continued", reason(c))
+	}
 	return EndedRun, fmt.Sprintf("it failed (%s), and the run ended", reason(c))
 }
 
 // standing is where a codon is in the plan now.
-func standing(s *state.State, id state.CodonID, attempts []Attempt) (string, string) {
+func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool, now time.Time) (string, string) {
 	settled, _ := s.Settled()
 	at, next := s.PlanIndex(id), s.Next()
 	entries := s.ExecutionPlan()
+	refused := gate.At(s)
+	if refused != nil && !refused.Refused(now) {
+		refused = nil
+	}
 	var newest *state.Codon
 	if run := s.RunAtPosition(); run != nil && run.Len() > 0 && run.Codon(run.Len()-1).CodonID == id {
 		newest = run.Codon(run.Len() - 1)
 	}
 	switch {
+	case refused != nil && refused.Codon.CodonID == id:
+		return "failed", fmt.Sprintf("its gate %s was not passed (%s): the next run has it fail, and its onFailure applies", refused.Name, refused.Why(now))
 	case settled[id] != nil:
 		return "finished", fmt.Sprintf("it is finished (%s), and does not run again unless you go back to before it: `hank retry %s`", ending(settled[id]), shell.Quote(string(id)))
+	case newest != nil && !newest.Status.Terminal() && crashed:
+		return "interrupted", "it was interrupted by a crash, and `hank run` continues or repeats it"
 	case newest != nil && !newest.Status.Terminal():
-		return "running", "it is running, or was when its run was killed"
+		return "running", "it is running"
 	case at >= 0 && at == next && newest != nil && newest.Interrupted == state.InterruptedByLimit:
 		return "interrupted", fmt.Sprintf("it was interrupted by %s, and is continued after a wait; without a run, `hank run` continues it", interruption(newest))
 	case at >= 0 && at == next && newest != nil && newest.Interrupted == state.InterruptedByBudget:
 		return "interrupted", fmt.Sprintf("it was interrupted by %s (%s), and is continued once the limit is raised", interruption(newest), reason(newest))
 	case at >= 0 && at == next && newest != nil && newest.Interrupted != "":
 		return "interrupted", fmt.Sprintf("it was interrupted by %s, and `hank run` begins it again", interruption(newest))
+	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed && retry.Interrupted(s.RunAtPosition()) && retry.Of(s, s.RunAtPosition(), newest).Again:
+		return "failed", fmt.Sprintf("it failed (%s), and is tried again: by its run while that is in progress, and else by `hank run`", reason(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed:
 		return "failed", fmt.Sprintf("it failed (%s); `hank retry` runs it again", reason(newest))
 	case at >= 0 && at == next && len(attempts) > 0:
 		return "next", "it is next: what it did before was left behind when the execution went back"
+	case at >= 0 && at == next && refused != nil:
+		return "waiting", fmt.Sprintf("it has not run yet: codon %s fails first, because its gate %s was not passed (%s)", refused.Codon.CodonID, refused.Name, refused.Why(now))
 	case at >= 0 && at == next:
 		return "next", "it has not run yet and is next"
 	case at >= 0 && len(attempts) > 0:
@@ -310,15 +336,22 @@ func interruption(c *state.Codon) string {
 	return c.Interrupted
 }
 
-// Moves are those that a list of transitions tells of, each with its time.
-func Moves(at state.Time, t state.Transition) []Move {
-	opened, ok := t.(state.IntentOpened)
-	if !ok {
-		return nil
+// MayMove reports whether an event, by its quoted type and its data, may be one that MoveOf finds
+// a move in. It may say yes too often.
+func MayMove(quotedType, data []byte) bool {
+	of, known := state.TypeIn(data)
+	return string(quotedType) == `"`+state.TransitionEvent+`"` && (!known || of == state.IntentOpened{}.Type())
+}
+
+// MoveOf is the move that an event tells of, if it does.
+func MoveOf(e journal.Event) (m Move, moved bool) {
+	t, err := state.Decode(e.Data)
+	if opened, ok := t.(state.IntentOpened); err == nil && ok {
+		m = Move{Time: state.At(e.Timestamp), Kind: opened.Intent.Kind, To: opened.Intent.To, Safety: opened.Intent.Safety}
+		if o := opened.Intent.Operation; o != nil {
+			m.Operation = o.ID
+		}
+		return m, true
 	}
-	m := Move{Time: at, Kind: opened.Intent.Kind, To: opened.Intent.To, Safety: opened.Intent.Safety}
-	if o := opened.Intent.Operation; o != nil {
-		m.Operation = o.ID
-	}
-	return slices.Clip([]Move{m})
+	return m, false
 }

@@ -216,17 +216,16 @@ func mayCost(quotedType, data []byte) bool {
 	if string(quotedType) != `"`+state.TransitionEvent+`"` {
 		return false
 	}
-	rest, ok := bytes.CutPrefix(data, []byte(`{"transitionType":"`))
-	name, rest, more := bytes.Cut(rest, []byte(`"`))
-	if !ok || !more {
+	of, known := state.TypeIn(data)
+	if !known {
 		return true
 	}
-	switch state.TransitionType(name) {
+	switch of {
 	case state.CodonStarted{}.Type(), state.CostsUpdated{}.Type(), state.PlanGrown{}.Type(), state.PlanSet{}.Type(), state.CheckpointCreated{}.Type():
 		return false
 	case state.CodonTransitioned{}.Type():
 		// The first status is the record's own.
-		_, status, found := bytes.Cut(rest, []byte(`"status":"`))
+		_, status, found := bytes.Cut(data, []byte(`"status":"`))
 		status, _, _ = bytes.Cut(status, []byte(`"`))
 		return !found || state.CodonStatus(status).Terminal()
 	}
