@@ -18,6 +18,7 @@ import (
 	"hank/runtime/outlook"
 	"hank/runtime/report"
 	"hank/runtime/verdict"
+	"hank/runtime/why"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -41,6 +42,8 @@ type Follower struct {
 	mark         mark      // of the files as they were read
 	looked       time.Time // for another mark
 	judged       time.Time // when the status was last read
+	moves        []why.Move
+	moved        *journal.Tail // what of the journal is not in moves; nil: all
 }
 
 // Open reads an execution. The commands in it have the option, see report.ReadStatus.
@@ -51,6 +54,21 @@ func Open(ctx context.Context, root string, in report.Settings, option string) (
 
 // View is the execution as it was last seen.
 func (f *Follower) View() *View { return f.view }
+
+// Moves are those that the journal tells of, as far as it can be read. The first call reads all
+// of it.
+func (f *Follower) Moves() []why.Move {
+	if f.moved == nil {
+		f.moves, f.moved = nil, journal.NewTail(vfs.OS, f.view.base.Layout.Events(), 1, why.MayMove)
+	}
+	_ = f.moved.Next(func(e journal.Event) error {
+		if m, moved := why.MoveOf(e); moved {
+			f.moves = append(f.moves, m)
+		}
+		return nil
+	})
+	return f.moves
+}
 
 // read reads the execution from the beginning.
 func (f *Follower) read(ctx context.Context) error {
@@ -64,12 +82,12 @@ func (f *Follower) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.mark, f.looked = before, now
+	f.mark, f.looked, f.moved = before, now, nil
 	f.view = of(v, now.UTC(), f.option)
 	if last, known := lastEvent(v.Layout.Events()); known && !v.Live { // the state may be what the next opening makes of it
 		f.view.Seq = min(f.view.Seq, last)
 	}
-	if f.tail = journal.NewTail(vfs.OS, v.Layout.Events(), f.view.Seq+1); v.ForeignJournal {
+	if f.tail = journal.NewTail(vfs.OS, v.Layout.Events(), f.view.Seq+1, nil); v.ForeignJournal {
 		f.tail = nil
 	}
 	err = f.judge(ctx)

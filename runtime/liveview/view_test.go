@@ -282,3 +282,35 @@ func TestThoseThatNeedAPersonAreFirst(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestTheMovesAreThoseOfTheJournal: what is read bit by bit explains a codon as the whole does.
+func TestTheMovesAreThoseOfTheJournal(t *testing.T) {
+	t.Parallel()
+	root, run := start(t, looped)
+	run(request.ModeRun, exitcode.Failed)
+	f, err := Open(context.Background(), root, report.Settings{}, "")
+	testkit.Must(t, err)
+	if got := f.Moves(); len(got) != 0 {
+		t.Errorf("before any move: %v", got)
+	}
+	before := f.moved
+	for range 2 {
+		run(request.ModeRetry, exitcode.Failed)
+		f.moved = before // also when the execution is not read from the beginning
+		if first, again := len(f.Moves()), len(f.Moves()); first != again {
+			t.Errorf("%d moves, and then %d", first, again)
+		}
+	}
+	if got := f.Moves(); len(got) != 2 || got[0].Kind != state.ReasonRetry {
+		t.Errorf("after two retries: %v", got)
+	}
+	v, err := recovery.Read(root)
+	testkit.Must(t, err)
+	for _, e := range v.State.ExecutionPlan() {
+		want, err := report.Why(v, string(e.CodonID))
+		testkit.Must(t, err)
+		if got, err := report.WhyAfter(v, string(e.CodonID), f.Moves()); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", e.CodonID, got, err, want)
+		}
+	}
+}

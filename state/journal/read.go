@@ -49,7 +49,7 @@ func ReadWanted(fsys vfs.FS, dir string, from uint64, want func(quotedType, data
 // Follow is Read that waits for more, looking every so often, until ctx is
 // done, whose error it returns. A journal that is not there yet is waited for.
 func Follow(ctx context.Context, fsys vfs.FS, dir string, from uint64, every time.Duration, fn func(Event) error) error {
-	t := NewTail(fsys, dir, from)
+	t := NewTail(fsys, dir, from, nil)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -77,9 +77,12 @@ func Follow(ctx context.Context, fsys vfs.FS, dir string, from uint64, every tim
 // Tail is the end of a journal that may grow. Looking again costs what is new.
 type Tail struct{ r *reader }
 
-// NewTail is the end of a journal from the event with a number on.
-func NewTail(fsys vfs.FS, dir string, from uint64) *Tail {
-	return &Tail{newReader(fsys, dir, from)}
+// NewTail is the end of a journal from the event with a number on; want is that of ReadWanted,
+// nil for all events.
+func NewTail(fsys vfs.FS, dir string, from uint64, want func(quotedType, data []byte) bool) *Tail {
+	r := newReader(fsys, dir, from)
+	r.want = want
+	return &Tail{r}
 }
 
 // Next is Read of what has come since the call before. A journal that is not there yet

@@ -41,7 +41,7 @@ func (e *execution) codon(ctx context.Context, q url.Values) (string, any, error
 		e.Title, page.Loop = "Loop "+string(id), l
 		return "loop", page, err
 	}
-	found, err := report.Why(e.view, string(id))
+	found, err := report.WhyAfter(e.view, string(id), e.p.open.moves(e.root))
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: %w", ErrNoPlace, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"hank/runtime/lines"
 	"hank/runtime/liveview"
 	"hank/runtime/report"
+	"hank/runtime/why"
 )
 
 // open is what is kept between two looks, so that each reads only what has come since. All
@@ -59,9 +60,13 @@ func (o *open) executions() (*liveview.Executions, error) {
 	return list, nil
 }
 
+func (o *open) followed(root string) *followed {
+	return kept(&o.mu, &o.follow, mostFollowed, func(e *followed) bool { return e.root == root }, func() *followed { return &followed{root: root} }, func(*followed) {})
+}
+
 // look brings an execution up to date, as far as another viewer has not just done so.
 func (o *open) look(ctx context.Context, root string, in report.Settings) (v *liveview.View, err error) {
-	e := kept(&o.mu, &o.follow, mostFollowed, func(e *followed) bool { return e.root == root }, func() *followed { return &followed{root: root} }, func(*followed) {})
+	e := o.followed(root)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -78,6 +83,17 @@ func (o *open) look(ctx context.Context, root string, in report.Settings) (v *li
 		e.at = time.Now()
 	}
 	return e.f.View(), nil
+}
+
+// moves are those of an execution that was looked at.
+func (o *open) moves(root string) []why.Move {
+	e := o.followed(root)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.f == nil { // it is gone meanwhile
+		return nil
+	}
+	return slices.Clone(e.f.Moves())
 }
 
 // file calls fn with a transcript, whose lines are indexed as far as it is written.

@@ -77,6 +77,7 @@ func Split(path string) (id, rest string) {
 type execution struct {
 	p      *Pages
 	live   *liveview.View
+	root   string
 	view   *recovery.View // the same
 	option string         // with which commands find it
 
@@ -99,7 +100,7 @@ func (p *Pages) read(ctx context.Context, root string) (*execution, error) {
 	if v.Live { // what it costs changes with events that change nothing else
 		s.Bill = v.State.Bill()
 	}
-	return &execution{p: p, live: v, view: v.Recovery(), option: v.Option, ID: nameOf(root), Status: &s, At: p.now()}, nil
+	return &execution{p: p, root: root, live: v, view: v.Recovery(), option: v.Option, ID: nameOf(root), Status: &s, At: p.now()}, nil
 }
 
 // Look brings an execution up to date: up to which event it is known, when it was last heard of,
