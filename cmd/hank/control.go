@@ -60,8 +60,8 @@ not the next codon either, if CODON ends at this moment.
 
 Example: hank skip review#1 -e DIR
 
-Exit code 0: skip requested; 2: no run in progress; 4: what was named is not running;
-5: the run does not answer, and the request is withdrawn.`,
+Exit code 0: skip requested; 2: no run in progress; 4: what was named is not running, or
+nothing is, as between two attempts; 5: the run does not answer, and the request is withdrawn.`,
 		Flags: []cli.Flag{executionFlag, seenRunFlag, seenAttemptFlag, opIDFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 0, 1); err != nil {
