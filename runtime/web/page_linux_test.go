@@ -298,15 +298,22 @@ func TestAPageThatManyReadIsNotOld(t *testing.T) {
 		return status == http.StatusOK && strings.Contains(text, "▶")
 	})
 	testkit.Write(t, s.root+"/go", "")
+	over := make(chan struct{})
 	shown := make(chan string, 1)
 	go func() {
 		text := ""
-		for end := time.Now().Add(30 * time.Second); !strings.Contains(text, "2 of 2 finished") && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for ended := false; !ended && !strings.Contains(text, "2 of 2 finished"); time.Sleep(time.Millisecond) {
+			select {
+			case <-over:
+				ended = true
+			default:
+			}
 			_, text = s.send("GET", "/f"+s.at(""), s.server.Address().Look, nil)
 		}
 		shown <- text
 	}()
 	testkit.Must(t, <-ended)
+	defer time.AfterFunc(30*time.Second, func() { close(over) }).Stop()
 	if text := <-shown; !strings.Contains(text, "2 of 2 finished") {
 		t.Errorf("half a minute later the page shows %s", text)
 	}
