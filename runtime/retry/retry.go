@@ -71,11 +71,12 @@ func (n *Next) count(c *plan.Codon, series []*state.Codon) {
 }
 
 // Most is how many attempts of a run there are at most, if the one with a number is the next of
-// a series and no provider keeps one from working; 0: nobody knows, because an attempt that its
-// provider did not let work costs none.
+// a series; 0: nobody knows, because an attempt that its provider did not let work costs none, or
+// because failures of some kinds are counted apart.
 func Most(c *plan.Codon, series []*state.Codon, number int) int {
 	ofRun := series[max(0, len(series)-number+1):]
-	if len(c.Fallback) > 0 || slices.ContainsFunc(ofRun, func(a *state.Codon) bool { return !hasFailed(a) }) {
+	apart := func(kind steps.Kind) bool { return c.Retries(kind) != c.Retries("") || c.Policy(kind).Rule >= 0 }
+	if len(c.Fallback) > 0 || slices.ContainsFunc(steps.Kinds, apart) || slices.ContainsFunc(ofRun, func(a *state.Codon) bool { return !hasFailed(a) }) {
 		return 0
 	}
 	return number - 1 + max(1, After(c, series).Left)

@@ -84,7 +84,8 @@ func TestWhatFollowsASeriesOfAttempts(t *testing.T) {
 }
 
 // How many attempts there are is only said where it is known: what a provider does not let work
-// costs no retry, of this run or of a fallback that may come.
+// costs no retry, of this run or of a fallback that may come, and kinds of failures that are counted
+// apart add up to nobody knows what.
 func TestHowManyAttemptsThereAreAtMost(t *testing.T) {
 	t.Parallel()
 	plain := &steps.Retries{MaxAttempts: 2}
@@ -109,6 +110,15 @@ func TestHowManyAttemptsThereAreAtMost(t *testing.T) {
 		codon := &plan.Codon{ID: "a", OnFailure: c.policy, RetryConfig: plain, Fallback: make([]model.Fallback, c.fallback)}
 		if got := Most(codon, attempts(c.series), c.number); got != c.want {
 			t.Errorf("%s with %d fallbacks, attempt %d after %q: %d, want %d", c.policy, c.fallback, c.number, c.series, got, c.want)
+		}
+	}
+	five := 5
+	for what, codon := range map[string]*plan.Codon{
+		"a rule":                    {ID: "a", OnFailure: plan.Retry, RetryConfig: &steps.Retries{MaxAttempts: 2, Rules: []steps.Rule{{On: []steps.Kind{"exit"}, MaxAttempts: &five}}}},
+		"a retry for silence alone": {ID: "a", OnFailure: plan.Abort, OnStuck: steps.RetryStuck},
+	} {
+		if got := Most(codon, nil, 1); got != 0 {
+			t.Errorf("with %s: %d", what, got)
 		}
 	}
 }
