@@ -128,7 +128,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		Program: d.program, Settings: d.settings, Limits: d.limits(entry), LoopLimits: d.accounts.LoopLimits(d.program, entry), Watch: d.watch(entry), Warn: d.warn,
 		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",
 		Follow: d.events.FollowEarly, Journaled: d.events.Last, SentinelEnviron: d.request.SentinelEnviron(),
-		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs,
+		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs, Known: d.secrets.Known,
 	}
 	spec.Begun = entry.Codon.SkipIf != nil && d.hasWork(spec)
 	spec.Reply = gate.Words(s, index, d.before(id))

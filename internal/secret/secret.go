@@ -205,6 +205,20 @@ func (v *Values) add(value string) {
 		return
 	}
 	v.values = append(v.values, value)
+	if quoted, err := jsontext.AppendQuote(nil, value); err == nil && len(quoted) != len(value)+2 { // as it is in a line of JSON
+		v.values = append(v.values, string(quoted[1:len(quoted)-1]))
+	}
+}
+
+// Known returns a line of an output without the values. It is for lines that are read, of which
+// parts are kept: a value that is cut is not known any more, and a line of JSON stays one.
+func (v *Values) Known(line []byte) []byte {
+	for _, value := range v.values {
+		if bytes.Contains(line, []byte(value)) {
+			line = bytes.ReplaceAll(line, []byte(value), []byte(Mask))
+		}
+	}
+	return line
 }
 
 // Text is Text, and masks the values too.

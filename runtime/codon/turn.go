@@ -26,7 +26,8 @@ type turn struct {
 	start    transcript.Start
 	log      *os.File // the attempt's transcript; turns of one attempt share it
 	attempt  string
-	writable []string      // what the agent may change; nil is anything
+	writable []string // what the agent may change; nil is anything
+	known    func(line []byte) []byte
 	silence  time.Duration // the longest time without a sign of life; 0 is no limit
 	limit    time.Duration // what the budget leaves; 0 is no limit
 	timeout  time.Duration // what the codon's timeout leaves; 0 is no limit
@@ -249,6 +250,9 @@ func (t *turn) line(line printed) (stop bool, err error) {
 	read := t.reader.Line
 	if line.stream == transcript.Stderr {
 		read = t.reader.Stderr
+	}
+	if t.known != nil { // the transcript is whole; what the line means is passed on
+		line.text = t.known(line.text)
 	}
 	for _, o := range read(line.text) {
 		ends, err := t.observe(o)

@@ -66,7 +66,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 		return ended{}, nil, err
 	}
 	t := &turn{
-		command: command, reader: a.Harness.Reader(req), log: log, attempt: a.ID, writable: writable, requests: a.host.Requests(),
+		command: command, reader: a.Harness.Reader(req), log: log, attempt: a.ID, writable: writable, known: a.Known, requests: a.host.Requests(),
 		start:   transcript.Start{Harness: a.Harness.Name(), Attempt: a.ID, Model: req.Model, Session: req.Session, SessionCost: req.SessionCost, SessionTokens: transcript.Counted(req.SessionTokens)},
 		silence: a.silence(), limit: a.Limits.TimeLeft(a.spentTime()), timeout: a.timeoutLeft(),
 		started: a.spawned(req, command.Session), observe: a.observe, signalled: a.signalled,
