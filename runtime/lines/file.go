@@ -43,6 +43,16 @@ func (f *File) Close() error {
 	return f.file.Close()
 }
 
+// Replaced reports whether another file, or none, has the name now.
+func (f *File) Replaced() bool {
+	there, err := os.Stat(f.name)
+	if err != nil {
+		return true
+	}
+	fi, err := f.file.Stat()
+	return err != nil || !os.SameFile(there, fi)
+}
+
 // Lines is how many complete lines the file had at the last Refresh.
 func (f *File) Lines() int { return f.index.lines }
 

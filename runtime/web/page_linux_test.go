@@ -10,6 +10,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -316,5 +317,25 @@ func TestAPageThatManyReadIsNotOld(t *testing.T) {
 	defer time.AfterFunc(30*time.Second, func() { close(over) }).Stop()
 	if text := <-shown; !strings.Contains(text, "2 of 2 finished") {
 		t.Errorf("half a minute later the page shows %s", text)
+	}
+}
+
+// TestTheEventsAreThoseOfTheFilesThatAreThere: the page of events follows a journal that is
+// replaced, as by the next segment, by a repair, and by another execution in the same place.
+func TestTheEventsAreThoseOfTheFilesThatAreThere(t *testing.T) {
+	t.Parallel()
+	hank := func(id string) string {
+		return `{"hank": [{"id": "` + id + `", "name": "N", "model": "shell", "continuationMode": "fresh", "promptText": "true"}]}`
+	}
+	s := stageOf(t, hank("earlier"), nil)
+	s.run(exitcode.Done, nil)
+	if text := s.get("/events"); !strings.Contains(text, "earlier") {
+		t.Errorf("the page has %s", text)
+	}
+	testkit.Must(t, os.RemoveAll(s.root))
+	testkit.Write(t, s.hank, hank("later"))
+	s.run(exitcode.Done, nil)
+	if text := s.get("/events"); strings.Contains(text, "earlier") || !strings.Contains(text, "later") {
+		t.Errorf("after another execution was begun in its place the page has %s", text)
 	}
 }

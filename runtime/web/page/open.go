@@ -108,6 +108,10 @@ func (o *open) file(path string, fn func(*lines.File) error) error {
 	})
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.f != nil && e.f.Replaced() { // a journal has begun another segment, was repaired, or is another execution's
+		_ = e.f.Close()
+		e.f = nil
+	}
 	if e.f == nil {
 		f, err := lines.Open(path, "")
 		if err != nil {
