@@ -8,6 +8,7 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -125,6 +126,8 @@ func Asked(s *state.State, r control.Request, waits bool) (asked Arguments, err 
 	switch {
 	case skips && waits:
 		return asked, &staleError{"no codon is running: there is nothing to skip"}
+	case skips && isOver(s):
+		return asked, &staleError{fmt.Sprintf("the work of codon %s has ended: there is nothing to skip", at.Codon)}
 	case r.Arguments == nil:
 		return asked, nil
 	case !skips && r.Command != "stop" && r.Command != "stop-after-codon":
@@ -142,6 +145,13 @@ func Asked(s *state.State, r control.Request, waits bool) (asked Arguments, err 
 	}
 	_, _, err = operation.Look(s, asked.Operation)
 	return asked, err
+}
+
+// isOver reports whether the work of the codon that is running has ended, and no sentinel of it
+// is waited for: its checkpoint is made.
+func isOver(s *state.State) bool {
+	run := s.Newest()
+	return run != nil && run.Live() != nil && run.Live().Settling != nil && run.Live().Sentinels == nil
 }
 
 // Refused is the answer to a request that is refused.

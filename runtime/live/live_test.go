@@ -1,0 +1,67 @@
+package live
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"hank/plan"
+	"hank/runtime/control"
+	"hank/state"
+)
+
+// TestASkipIsForWhatRuns: a skip that would do nothing is refused when it is asked for.
+func TestASkipIsForWhatRuns(t *testing.T) {
+	t.Parallel()
+	at, zero := state.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), state.USD(0)
+	entries, err := json.Marshal([]plan.Entry{{Codon: &plan.Codon{ID: "a", Name: "A"}, CodonID: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &state.State{Lineage: "l"}
+	do := func(what state.Transition) {
+		t.Helper()
+		if s, err = state.Apply(s, s.Seq+1, what); err != nil {
+			t.Fatal(err)
+		}
+	}
+	skip := func(waits bool, want string) {
+		t.Helper()
+		_, err := Asked(s, control.Request{Command: "skip"}, waits)
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want) || !Refused(err).Stale):
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	do(state.InitialCheckpointSet{SHA: "1"})
+	do(state.PlanSet{Program: "2", HankHash: "h", Entries: entries})
+	do(state.RunStarted{Run: &state.Run{RunID: "r", GitBranch: "run-r", Status: state.StatusRunning, StartTime: at}})
+	skip(true, "no codon is running")
+	skip(false, "") // the command of a loop may be
+	c := state.Codon{CodonID: "a", StartTime: at, Status: state.Preparing, BaseCheckpoint: s.Base}
+	begun := c
+	do(state.CodonStarted{RunID: "r", Record: &begun})
+	c.ClaudePid, c.ClaudeLogPath = 7, "log"
+	for _, status := range []state.CodonStatus{state.Starting, state.Initializing, state.Running} {
+		if c.Status = status; status == state.Running {
+			c.ClaudeSessionID, c.CurrentCost, c.CurrentTokens = "s", &zero, &state.Tokens{}
+		}
+		next := c
+		do(state.CodonTransitioned{RunID: "r", Record: &next})
+		skip(false, "")
+	}
+	for _, sentinels := range []*state.Sentinels{{}, nil} { // those are waited for, and can be skipped
+		next := c.Settle(state.Settling{Status: state.Completed})
+		next.Sentinels = sentinels
+		before := s
+		do(state.CodonTransitioned{RunID: "r", Record: next})
+		if sentinels != nil {
+			skip(false, "")
+			s = before
+			continue
+		}
+		skip(false, "the work of codon a has ended: there is nothing to skip")
+	}
+}
