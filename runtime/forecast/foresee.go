@@ -117,7 +117,10 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 	if f.Over != "" {
 		return nil
 	}
-	if err := f.bound(r); err != nil || f.Over != "" {
+	if err := f.until(r); err != nil {
+		return err
+	}
+	if err := f.bound(); err != nil || f.Over != "" {
 		return err
 	}
 	return f.passGates(r, startpoint.Start{})
@@ -134,7 +137,7 @@ func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
 			return nil
 		}
 		if !g.Refused(now) {
-			f.Over, f.Code = fmt.Sprintf("the gate %s comes first, which asks for an answer", g.Name), exitcode.Waiting
+			f.asksAt(g)
 			return nil
 		}
 		var steps []state.Transition
@@ -148,10 +151,18 @@ func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
 		switch then := retry.Of(f.State, f.State.Run(run.RunID), final); {
 		case final.FailureIgnored:
 			f.remark(fmt.Sprintf("codon %s fails (%s), which onFailure ignores", final.CodonID, final.FailureReason.Message))
+			if next := f.State.Next(); next < len(f.Entries) {
+				if f.Over = f.Bounds.Between(final, f.Entries[next]); f.Over != "" {
+					f.Code = exitcode.Stopped
+					return nil
+				}
+			}
 		case then.Again:
 			f.remark(fmt.Sprintf("codon %s fails (%s), and is tried again", final.CodonID, final.FailureReason.Message))
-			f.Redone = final.CodonID
-			return nil
+			if gate.At(f.State) == nil { // else its gate before it comes again first
+				f.Redone = final.CodonID
+				return nil
+			}
 		default:
 			out := verdict.FailedBy(final)
 			if then.Pause {
@@ -161,6 +172,11 @@ func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
 			return nil
 		}
 	}
+}
+
+// asksAt foresees that the run asks at a gate, and does nothing else.
+func (f *foreseen) asksAt(g *gate.Standing) {
+	f.Over, f.Code = fmt.Sprintf("the gate %s comes first, which asks for an answer", g.Name), exitcode.Waiting
 }
 
 // fail is what the transitions with which a gate has its codon fail make of the state and of
@@ -297,12 +313,17 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	for _, e := range f.State.ExecutionPlan() {
 		f.Entries = append(f.Entries, e.Entry)
 	}
+	if err := f.until(r); err != nil {
+		return err
+	}
 	if st.End != nil {
 		f.Over, f.Code = "the hank is completed", st.End.Code
 		if st.End.Reason != "" {
 			f.Over = verdict.About(*st.End)
 		}
-	} else if err := f.bound(r); err != nil || f.Over != "" {
+	} else if g := gate.At(f.State); g != nil && g.Waiting() && !g.Expired(time.Now()) && !r.Wait && st.Target == "" && st.Resumed == nil {
+		f.asksAt(g)
+	} else if err := f.bound(); err != nil || f.Over != "" {
 		return err
 	} else if err := f.passGates(r, st); err != nil {
 		return err
@@ -372,16 +393,20 @@ func withPlanOf(s *state.State, p *plan.Program) (*state.State, error) {
 	return s.WithPlan(entries)
 }
 
-// bound works out how far the command would go.
-func (f *foreseen) bound(r request.Request) error {
+// until looks up the codon that the command goes to.
+func (f *foreseen) until(r request.Request) error {
 	if r.Until == "" {
 		return nil
 	}
 	until, err := history.CodonToCome(f.State, string(r.Until))
-	if err != nil {
-		return err
+	if err == nil {
+		f.Bounds = bounds.Of(f.State, until, r.Only)
 	}
-	f.Bounds = bounds.Of(f.State, until, r.Only)
+	return err
+}
+
+// bound foresees that there is nothing to run as far as the command goes.
+func (f *foreseen) bound() (err error) {
 	if f.Over, err = f.Bounds.Start(f.State); f.Over != "" {
 		f.Code = exitcode.Stopped
 	}
