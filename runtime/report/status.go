@@ -543,6 +543,9 @@ func (s *Status) gates(v *recovery.View, now time.Time) {
 
 func (s *Status) gatesOf(st *state.State, now time.Time) {
 	g := gate.At(st)
+	if g != nil && g.Refused(now) && !s.Live { // the next run has its codon fail, and does what follows from that
+		s.Next = ""
+	}
 	switch {
 	case s.Verdict == verdict.Blocked || s.Verdict == verdict.Creating:
 	case g != nil && g.Waiting() && !g.Expired(now):

@@ -176,6 +176,9 @@ func (r *eventReader) readThrough(dir string, known uint64) error {
 				r.Damage("the journal " + dir + " is missing; see: `hank doctor`")
 			}
 			return nil
+		case err == nil && r.last == 0 && known > 0:
+			r.Damage("the journal " + dir + " has no event any more; see: `hank doctor`")
+			return nil
 		case !ok || next <= from && from > 1:
 			return err
 		}
