@@ -34,6 +34,7 @@ const (
 	Resume   Cause = "resume"          // hank resume continued an interrupted attempt
 	Rollback Cause = "rollback"        // a rollback or an undo had gone back to before it
 	Branch   Cause = "branch"          // hank run --from
+	Refused  Cause = "gate"            // no attempt: the record that its gate was not passed
 )
 
 // Effect is what came of an attempt's end.
@@ -108,6 +109,9 @@ func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now t
 // cause is why the i-th record of a run began.
 func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) {
 	c := run.Codon(i)
+	if c.FailedAtGate() {
+		return Refused, fmt.Sprintf("its gate was not passed (%s), which is recorded by itself: no agent began", reason(c))
+	}
 	if i > 0 {
 		before := run.Codon(i - 1)
 		switch {
@@ -208,6 +212,8 @@ func effect(c *state.Codon, last bool, run *state.Run, crashed bool) (Effect, st
 		return Skipped, "the user skipped it, and the plan continued"
 	case c.Status == state.Completed && c.BudgetExceeded != nil && !c.BudgetExceeded.Finished:
 		return Finished, "a budget ended it, it counts as completed, and the plan continued"
+	case c.Status == state.Completed && last && run.EndReason == state.EndGate:
+		return Finished, "it completed, and the run ended at a gate"
 	case c.Status == state.Completed:
 		return Finished, "it completed, and the plan continued"
 	case c.FailureIgnored:

@@ -52,6 +52,7 @@ func (e *execution) codon(ctx context.Context, q url.Values) (string, any, error
 		page.NotRun = advice.Render(err.Error(), e.option)
 		return "codon", page, nil
 	}
+	list.Codons = withWork(list.Codons)
 	page.Attempts = list.Codons
 	at := slices.IndexFunc(list.Codons, func(a report.Attempt) bool {
 		return string(a.RunID) == q.Get("run") && strconv.Itoa(max(1, a.Attempt)) == q.Get("attempt")
@@ -63,6 +64,20 @@ func (e *execution) codon(ctx context.Context, q url.Values) (string, any, error
 		page.Changes = e.changes(ctx, string(from), string(to), "")
 	}
 	return "codon", page, nil
+}
+
+// withWork leaves out the record of a gate that was not passed where the attempt that was judged is
+// there: both have the same address.
+func withWork(list []report.Attempt) (out []report.Attempt) {
+	for _, a := range list {
+		twin := func(b report.Attempt) bool {
+			return b.RunID == a.RunID && max(1, b.Attempt) == max(1, a.Attempt) && !b.FailedAtGate()
+		}
+		if !a.FailedAtGate() || !slices.ContainsFunc(list, twin) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // factsOf says what is recorded of an attempt, with labels.

@@ -1,0 +1,25 @@
+package page
+
+import (
+	"testing"
+
+	"hank/runtime/report"
+	"hank/state"
+)
+
+// TestTheWorkThatAGateJudgedIsShown: the record that a gate was not passed has the address of the
+// attempt that was judged, and does not hide it; without such an attempt it is shown.
+func TestTheWorkThatAGateJudgedIsShown(t *testing.T) {
+	t.Parallel()
+	one := func(run state.RunID, attempt int, refused bool) report.Attempt {
+		c := &state.Codon{CodonID: "a", Attempt: attempt, Status: state.Completed}
+		if refused {
+			c.Status, c.FailureReason = state.Failed, &state.FailureReason{Class: state.GateClass}
+		}
+		return report.Attempt{RunID: run, Codon: c}
+	}
+	list := withWork([]report.Attempt{one("r2", 1, true), one("r1", 2, true), one("r1", 2, false), one("r1", 1, true), one("r1", 1, false)})
+	if len(list) != 3 || !list[0].FailedAtGate() || list[1].FailedAtGate() || list[2].FailedAtGate() {
+		t.Errorf("%d attempts: %+v", len(list), list)
+	}
+}
