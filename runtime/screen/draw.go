@@ -382,7 +382,7 @@ func (s *Screen) drawLog(rows, columns int) []string {
 	switch {
 	case s.Log.progress() < 100:
 		head += fmt.Sprintf("  [reading, %d %%]", s.Log.progress())
-	case s.Log.follows():
+	case s.Log.follows() && n.Record != nil && n.Record == s.view.Running():
 		head += "  [following]"
 	}
 	out := []string{s.paint(bold, s.fit(mark+head, columns))}

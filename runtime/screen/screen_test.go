@@ -422,6 +422,9 @@ func TestScrollingUpEndsTheFollowing(t *testing.T) {
 	if refresh(); last() != "line 1009" {
 		t.Errorf("following, the last row is %q", last())
 	}
+	if text := strings.Join(check(t, s), "\n"); s.view.Running() != nil || strings.Contains(text, "[following]") {
+		t.Errorf("nothing runs, and the screen has %s", text)
+	}
 	s.Key("k")
 	if last() != "line 1008" || !strings.Contains(strings.Join(check(t, s), "\n"), "not following any more") {
 		t.Errorf("scrolled up, the last row is %q; %q", last(), s.notice)
