@@ -62,7 +62,8 @@ type Spec struct {
 	Confined   bool     // what is started may write only in its directories
 	Writable   []string // what it may write besides, if it is confined
 	IgnoreRigs bool     // a rig that fails is no failure of the codon
-	// Known returns a line that an agent has printed without the secrets whose values are known.
+	// Known returns a line that an agent has printed without the secrets whose values are known;
+	// nil: lines are read as they are.
 	Known func(line []byte) []byte
 
 	// Follow follows the journal for the sentinels, as (*events.Bus).FollowEarly does, and

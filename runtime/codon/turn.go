@@ -26,12 +26,12 @@ type turn struct {
 	start    transcript.Start
 	log      *os.File // the attempt's transcript; turns of one attempt share it
 	attempt  string
-	writable []string // what the agent may change; nil is anything
-	known    func(line []byte) []byte
-	silence  time.Duration // the longest time without a sign of life; 0 is no limit
-	limit    time.Duration // what the budget leaves; 0 is no limit
-	timeout  time.Duration // what the codon's timeout leaves; 0 is no limit
-	lastWord time.Duration // what it has to end by itself before observe's stop is carried out
+	writable []string                 // what the agent may change; nil is anything
+	known    func(line []byte) []byte // of what was printed, what is read; nil: all
+	silence  time.Duration            // the longest time without a sign of life; 0 is no limit
+	limit    time.Duration            // what the budget leaves; 0 is no limit
+	timeout  time.Duration            // what the codon's timeout leaves; 0 is no limit
+	lastWord time.Duration            // what it has to end by itself before observe's stop is carried out
 
 	// started is told the agent's process id; its error kills the agent.
 	started func(pid int) error

@@ -151,7 +151,7 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 		return Restart, fmt.Sprintf("the attempt before it was interrupted by %s, and was begun again from the checkpoint before it", interruption(last))
 	}
 	if last != nil && last.Status == state.Failed && !last.Settled() && last.BaseCheckpoint == c.BaseCheckpoint {
-		return Retried, fmt.Sprintf("attempt %d in the run before failed (%s), that run was interrupted, and its retry was still to come", max(last.Attempt, 1), reason(last))
+		return Retried, fmt.Sprintf("attempt %d in the run before failed (%s), and its retry was still to come when that run was over", max(last.Attempt, 1), reason(last))
 	}
 	if src.AfterCodon != nil {
 		return Next, fmt.Sprintf("codon %s before it was finished in run %s, and another run continued the plan", *src.AfterCodon, src.RunID)
@@ -232,7 +232,7 @@ func effect(c *state.Codon, last bool, run *state.Run, crashed bool) (Effect, st
 		return Standing, fmt.Sprintf("it failed (%s), and the run has not continued yet", reason(c))
 	}
 	if retry.Interrupted(run) {
-		return Standing, fmt.Sprintf("it failed (%s), and the run was interrupted before it continued", reason(c))
+		return Standing, fmt.Sprintf("it failed (%s), and its run was over before it continued", reason(c))
 	}
 	return EndedRun, fmt.Sprintf("it failed (%s), and the run ended", reason(c))
 }
