@@ -42,7 +42,8 @@ func take(m *load.Result, a githistory.Comparison, rep *finding.Report) {
 			"they were rebuilt from the checkpoints", "the next command rebuilds them from the checkpoints")
 		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
 	default:
-		rep.Repair(finding.Mended, fmt.Sprintf("the checkpoints know more (up to event %d) than state and journal (up to %d)", a.Rebuilt.Seq, m.State.Seq),
+		rep.Behind = fmt.Sprintf("the checkpoints know more (up to event %d) than state and journal (up to %d)", a.Rebuilt.Seq, m.State.Seq)
+		rep.Repair(finding.Mended, rep.Behind,
 			"the history was rebuilt from them", "the next command rebuilds the history from them")
 		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
 		m.State, m.Source, m.Rebase = a.Rebuilt, "git", "rebuilt from the checkpoints"

@@ -245,6 +245,16 @@ func (c *Codon) FailedAtGate() bool {
 	return c.Status == Failed && c.FailureReason != nil && c.FailureReason.Class == GateClass
 }
 
+// Attempts counts the attempts at codons in the run: a failure at a gate is none.
+func (r *Run) Attempts() (n int) {
+	for i := range r.Len() {
+		if !r.Codon(i).FailedAtGate() {
+			n++
+		}
+	}
+	return n
+}
+
 // FailedAtGate reports whether the last record of the run is a failure at a gate.
 func (r *Run) FailedAtGate() bool {
 	return r.Len() > 0 && r.Codon(r.Len()-1).FailedAtGate()

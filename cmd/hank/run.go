@@ -19,6 +19,7 @@ import (
 	"hank/runtime/codon"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
+	"hank/runtime/forecast"
 	"hank/runtime/hankfile"
 	"hank/runtime/land"
 	"hank/runtime/live"
@@ -203,7 +204,8 @@ If you have changed the prompts, the script or the rig of the failed codon, or a
 that its rig copies, and nothing else of the hank, the change is used, and printed.
 --frozen keeps the version that the execution uses. If anything else differs, hank asks.
 
---dry-run shows what the reset would change, and what hank would ask first; it runs nothing.
+--dry-run shows what the reset would change, what hank would ask first, and whether the codon
+would run then; it runs nothing.
 
 Examples: hank retry
           hank retry review --dry-run
@@ -242,13 +244,28 @@ func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return printJSON(output.RetryOf(report.RetryOf(p)))
+	then, err := forecast.AfterMove(c.Context, r, a)
+	if err != nil {
+		return err
 	}
-	if p.Stays {
-		say("the workspace stays as it is, and codon %s runs again on it\n", p.Codon)
-	} else {
+	if c.Bool("json") {
+		then.Message = forThis(c, then.Message)
+		return printJSON(output.RetryOf(report.RetryOf(p), then))
+	}
+	if !p.Stays {
 		printPreview(p.Preview, true)
+	}
+	for _, remark := range then.Remarks {
+		say("%s\n", forThis(c, remark))
+	}
+	switch {
+	case then.Message != "" && p.Stays:
+		say("the workspace stays as it is, and nothing runs: %s\n", forThis(c, then.Message))
+	case then.Message != "":
+		say("then nothing runs: %s\n", forThis(c, then.Message))
+	case p.Stays:
+		say("the workspace stays as it is, and codon %s runs again on it\n", p.Codon)
+	default:
 		say("then codon %s runs again\n", p.Codon)
 	}
 	if len(p.Uses) > 0 {

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // raced are the scripts that run with the race detector; scripts/test runs all without it.
-var raced = []string{"gates", "log", "notify", "operations", "run", "steering", "streamed"}
+var raced = []string{"gates_wait", "log", "notify", "steering", "streamed"}
 
 // TestScripts runs the scripts that are the specification of the command line.
 // Besides what testscript knows they may say:

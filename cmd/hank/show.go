@@ -175,7 +175,7 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 		line("to finish", "%s", finish)
 	}
 	if f := k.FailureReason; f != nil {
-		line(string(k.Verdict), "%s%s", strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "), report.During(k.Codon))
+		line(k.Verdict.String(), "%s%s", strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "), report.During(k.Codon))
 		line("", "%s", forThis(c, k.Evidence()))
 	}
 	if k.Reply != "" {

@@ -72,7 +72,7 @@ const notableBytes = 100e6
 
 // statusWord is the verdict, coloured.
 func statusWord(s *report.Status) term.Painted {
-	switch word := string(s.Verdict); s.Verdict {
+	switch word := s.Verdict.String(); s.Verdict {
 	case verdict.Running:
 		return term.Green(os.Stdout, word)
 	case verdict.Failed, verdict.Crashed, verdict.Blocked:

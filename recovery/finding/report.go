@@ -44,6 +44,8 @@ type Report struct {
 	// Unsure: where the state came from does not know every move; what it may
 	// lack is in a finding.
 	Unsure bool `json:"-"`
+	// Behind says that the journal lacks its newest events, which the state has; empty: it has them.
+	Behind string `json:"-"`
 
 	Reading bool // for a reader: nothing was repaired
 }

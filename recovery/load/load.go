@@ -280,7 +280,8 @@ func (m *Result) chooseSnapshot(snaps []candidate, rep *finding.Report) {
 	}
 	if m.Source != "journal" && m.State.Seq > m.Last {
 		m.Rebase = fmt.Sprintf("the journal ends at event %d", m.Last)
-		rep.Add(finding.Mended, "%s, but %s knows everything up to event %d and is used", m.Rebase, m.Source, m.State.Seq)
+		rep.Behind = fmt.Sprintf("%s, but %s knows everything up to event %d and is used", m.Rebase, m.Source, m.State.Seq)
+		rep.Add(finding.Mended, "%s", rep.Behind)
 	}
 }
 

@@ -95,9 +95,26 @@ type Budget struct {
 
 // Of works out what a command would do.
 func Of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, error) {
+	f, seen, err := of(ctx, r, a)
+	if err != nil || seen.State == nil || seen.Program == nil {
+		return f, err
+	}
+	return f, f.ofMove(ctx, seen)
+}
+
+// AfterMove works out what a command would do after the move that it begins with, which somebody
+// else previews, with the question whether the workspace may be moved.
+func AfterMove(ctx context.Context, r request.Request, a request.Answers) (*Forecast, error) {
+	a.Restore = !a.KeepTree
+	f, _, err := of(ctx, r, a)
+	return f, err
+}
+
+// of is the forecast without the move.
+func of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, *foreseen, error) {
 	seen, err := foresee(ctx, r, a)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.exitCode(), Message: seen.Over, Adopts: seen.Adopts, Remarks: seen.Remarks, Codons: []Codon{}}
 	for _, ask := range seen.Asks {
@@ -108,12 +125,11 @@ func Of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, e
 			f.Repairs = append(f.Repairs, found.What)
 		}
 	}
-	if seen.State == nil || seen.Program == nil {
-		return f, nil
+	if seen.State != nil && seen.Program != nil {
+		f.ofPlan(seen, r)
+		f.ofBudget(seen, r)
 	}
-	f.ofPlan(seen, r)
-	f.ofBudget(seen, r)
-	return f, f.ofMove(ctx, seen)
+	return f, seen, nil
 }
 
 func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {

@@ -173,7 +173,7 @@ func (p *printer) table() {
 		rows = append(rows, [6]string{k.SHA[:12], codon, result, cost, counts(k.Files), k.Title})
 	}
 	for _, k := range l.Codons {
-		result := string(k.Verdict)
+		result := k.Verdict.String()
 		if k.But != "" {
 			result += ", " + k.But
 		}

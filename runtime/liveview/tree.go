@@ -166,7 +166,9 @@ func AttemptOf(list []*Node, n *Node) int {
 
 // count takes in an attempt, of any run.
 func (n *Node) count(k *state.Codon, live bool) {
-	n.Attempts++
+	if !k.FailedAtGate() {
+		n.Attempts++
+	}
 	n.Bill = n.Bill.Plus(k.Bill())
 	switch {
 	case k.EndTime != nil:

@@ -314,3 +314,17 @@ func TestTheMovesAreThoseOfTheJournal(t *testing.T) {
 		}
 	}
 }
+
+// TestTheRecordOfAGateIsNoAttempt: where a gate fails a codon, no agent has worked.
+func TestTheRecordOfAGateIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	n, at := &Node{}, state.At(time.Unix(1, 0))
+	worked := &state.Codon{CodonID: "a", Status: state.Completed, StartTime: at, EndTime: &at}
+	refused := &state.Codon{CodonID: "a", Status: state.Failed, StartTime: at, EndTime: &at, FailureReason: &state.FailureReason{Class: state.GateClass}}
+	for _, k := range []*state.Codon{worked, refused, worked} {
+		n.count(k, false)
+	}
+	if n.Attempts != 2 {
+		t.Errorf("%d attempts, want 2", n.Attempts)
+	}
+}

@@ -48,7 +48,7 @@ func begun(e Begun) string {
 }
 
 func plainCodon(e CodonEnded) []string {
-	line := "  " + string(e.Verdict)
+	line := "  " + e.Verdict.String()
 	if e.But != "" {
 		line += ", " + e.But + ","
 	}
@@ -161,8 +161,8 @@ func (c columns) codonLine(e CodonEnded, most int, out *os.File) []term.Painted 
 	}
 	id := string(e.Codon) + e.try()
 	line := term.Sprintf("%s %s %-*s  %s%*s %6s", paint(out, sign), term.Dim(out, place), c.id, id,
-		paint(out, string(e.Verdict)), max(0, 9-len(e.Verdict)), "", term.Duration(e.Took))
-	used := len("x ") + term.Columns(place) + len(" ") + max(c.id, term.Columns(id)) + len("  ") + max(9, len(e.Verdict)) + len(" ") + max(6, term.Columns(term.Duration(e.Took)))
+		paint(out, e.Verdict.String()), max(0, 9-len(e.Verdict.String())), "", term.Duration(e.Took))
+	used := len("x ") + term.Columns(place) + len(" ") + max(c.id, term.Columns(id)) + len("  ") + max(9, len(e.Verdict.String())) + len(" ") + max(6, term.Columns(term.Duration(e.Took)))
 	tail := func(text term.Painted, width int) {
 		line += text
 		used += width

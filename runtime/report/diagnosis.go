@@ -358,7 +358,7 @@ func happened(s Status, option string) string {
 		}
 		return "hank could not continue the last run: " + FirstLine(s.EndDetail)
 	}
-	return "the last run: " + string(s.Verdict)
+	return "the last run: " + s.Verdict.String()
 }
 
 // hasCheckpoints reports whether there is anything that a store must hold.

@@ -43,7 +43,7 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 		since := term.Duration(now.Sub(s.LiveCodon.StartTime.Time).Truncate(time.Second))
 		how := ""
 		if s.LiveCodon.Status != state.Running {
-			how = string(s.LiveCodon.Status) + ", "
+			how = verdict.OfCodon(s.LiveCodon, "").String() + ", "
 		}
 		instead := ""
 		if of := s.LiveCodon.FallbackOf; of != "" {
@@ -153,7 +153,7 @@ func quarantineText(execution string, names []string, ofOrigin bool) string {
 // During is when in its life an attempt failed, unless its agent or script was running,
 // as it mostly is.
 func During(c *state.Codon) string {
-	if c.FailedDuring == "" || c.FailedDuring == state.Running {
+	if c.FailedDuring == "" || c.FailedDuring == state.Running || c.FailedAtGate() {
 		return ""
 	}
 	return fmt.Sprintf(" (while %s)", c.FailedDuring)

@@ -106,14 +106,14 @@ func (t *LogText) End(a Attempt) error {
 		return err
 	}
 	if !over {
-		return t.p.Remark(fmt.Sprintf("%s for %s; %s follows it", a.Status, term.Duration(time.Since(a.StartTime.Time).Truncate(time.Second)), advice.Command("hank log -f", t.option)))
+		return t.p.Remark(fmt.Sprintf("%s for %s; %s follows it", verdict.OfCodon(a.Codon, ""), term.Duration(time.Since(a.StartTime.Time).Truncate(time.Second)), advice.Command("hank log -f", t.option)))
 	}
 	if t.printed == 0 && a.ClaudeLogPath != "" {
 		if err := t.p.Remark("nothing was printed"); err != nil {
 			return err
 		}
 	}
-	text := string(a.Verdict)
+	text := a.Verdict.String()
 	if d, ended := a.Took(); ended {
 		text += " in " + term.Duration(d)
 	}
@@ -156,7 +156,7 @@ func (t *LogText) unsaid(reason string) string {
 
 // endingOf is how an attempt ended, and why, as far as it has.
 func endingOf(a Attempt, option string) string {
-	ending := string(a.Verdict)
+	ending := a.Verdict.String()
 	if more := verdict.Qualification(a.Codon); more != "" {
 		ending += ", " + more
 	}

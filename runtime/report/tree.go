@@ -95,7 +95,7 @@ func continues(before, r *state.Run) bool {
 }
 
 func treeRun(v *recovery.View, r *state.Run, current bool, depth int) TreeRun {
-	t := TreeRun{RunID: r.RunID, How: "fresh", Verdict: verdict.OfRun(v, r), Started: r.StartTime, Attempts: r.Len(), Bill: r.Bill(), Current: current, Depth: depth}
+	t := TreeRun{RunID: r.RunID, How: "fresh", Verdict: verdict.OfRun(v, r), Started: r.StartTime, Attempts: r.Attempts(), Bill: r.Bill(), Current: current, Depth: depth}
 	if src := r.StartingConditions.Source; src != nil {
 		t.From = placeOf(src)
 		if t.How = r.StartingConditions.Reason; src.Branch {
@@ -130,9 +130,10 @@ func (t *Tree) Lines() (lines []string) {
 		}
 		codons := "no codon"
 		switch {
-		case r.Attempts == 1 || r.First != "" && r.First == r.Last:
+		case r.First == "":
+		case r.First == r.Last:
 			codons = string(r.First)
-		case r.Attempts > 1:
+		default:
 			codons = fmt.Sprintf("%s … %s", r.First, r.Last)
 		}
 		lines = append(lines, fmt.Sprintf("%s%s %s  %s  %s  %s  %s%s", indent, mark, r.RunID, r.Started.Local().Format(time.DateTime), r.Verdict, codons, r.Bill.Short(), r.origin()))

@@ -323,7 +323,7 @@ func (s *Screen) planRow(left, figures string, n *liveview.Node, room int) strin
 		if n.Attempts > 1 && n.Codon != "" {
 			words = append(words, fmt.Sprintf("%s (%d)", n.Verdict, n.Attempts))
 		}
-		words = append(words, string(n.Verdict))
+		words = append(words, n.Verdict.String())
 	}
 	for _, w := range words {
 		if gap := room - term.Columns(left) - term.Columns(w+figures); gap >= 1 {
@@ -336,7 +336,7 @@ func (s *Screen) planRow(left, figures string, n *liveview.Node, room int) strin
 
 // word is the verdict on a node; of a codon to come: that it is next, or nothing.
 func word(n *liveview.Node) string {
-	text := string(n.Verdict)
+	text := n.Verdict.String()
 	switch {
 	case text == "" && n.Next:
 		text = "next"

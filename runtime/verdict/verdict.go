@@ -40,6 +40,15 @@ const (
 	Skipped     Verdict = "skipped"
 )
 
+// String is the verdict as people read it. While the agent's end is recorded and its checkpoint
+// is not, the codon may have no sentinels to complete.
+func (v Verdict) String() string {
+	if v == Verdict(state.CompletingSentinels) {
+		return "finishing"
+	}
+	return string(v)
+}
+
 // OfExecution is how an execution is.
 func OfExecution(v *recovery.View) Verdict {
 	run := v.State.RunAtPosition()

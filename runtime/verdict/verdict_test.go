@@ -47,6 +47,7 @@ func TestWhatPeopleAreToldOfACodon(t *testing.T) {
 		more  string
 	}{
 		{codon: state.Codon{Status: state.Preparing}, run: Running, want: "preparing"},
+		{codon: state.Codon{Status: state.CompletingSentinels}, run: Running, want: "completing-sentinels"},
 		{codon: state.Codon{Status: state.Running}, run: Crashed, want: Crashed},
 		{codon: state.Codon{Status: state.Running}, run: Paused, want: Paused},
 		{codon: state.Codon{Status: state.Failed}, run: Crashed, want: Failed},
@@ -63,6 +64,9 @@ func TestWhatPeopleAreToldOfACodon(t *testing.T) {
 		if got, more := OfCodon(&c.codon, c.run), Qualification(&c.codon); got != c.want || more != c.more {
 			t.Errorf("%+v: %s (%s), want %s (%s)", c.codon, got, more, c.want, c.more)
 		}
+	}
+	if text := Verdict(state.CompletingSentinels).String(); text != "finishing" { // there may be no sentinels
+		t.Errorf("people read %q", text)
 	}
 }
 

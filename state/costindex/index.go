@@ -15,7 +15,7 @@ import (
 )
 
 // schema is the number of the index's own format.
-const schema = 6
+const schema = 7
 
 // spare is how many bytes must be free on the disk: Badger takes up to half of
 // them at once, and where the disk ends it takes the process with it.

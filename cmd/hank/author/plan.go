@@ -113,7 +113,7 @@ func printPlan(p *planview.Plan) error {
 	t.Fit()
 	t.Heading(heading...)
 	for _, e := range p.Codons {
-		status := call.OrDefault(string(e.Verdict), "-")
+		status := call.OrDefault(e.Verdict.String(), "-")
 		if e.Next && e.Status == "" {
 			status = "next"
 		}

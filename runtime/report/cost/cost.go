@@ -266,7 +266,7 @@ func costsOfState(s *state.State, seq uint64, live bool) []costindex.Entry {
 				continue
 			}
 			costs := costsOf(seq, r.RunID, c)
-			if c.Model == "" {
+			if c.Model == "" && len(costs) > 0 {
 				if planned == nil {
 					planned = plannedModels(s)
 				}
@@ -287,8 +287,12 @@ func plannedModels(s *state.State) map[state.CodonID]string {
 	return models
 }
 
-// costsOf returns the costs of a record: its agent's and each observer's.
+// costsOf returns the costs of a record: its agent's and each observer's. The record that a
+// gate has made is no attempt, and has none.
 func costsOf(seq uint64, run state.RunID, c *state.Codon) []costindex.Entry {
+	if c.FailedAtGate() {
+		return nil
+	}
 	out := reported(seq, run, c)
 	for i := range out {
 		if c.Replayed() {

@@ -156,6 +156,9 @@ func (r *eventReader) readAll(v *recovery.View) error {
 	if err := read(); err != nil {
 		return err
 	}
+	if behind := v.Report.Behind; behind != "" && r.last > 0 {
+		r.Damage(behind + "; see: `hank doctor`")
+	}
 	for _, e := range r.kept {
 		if err := r.pass(e); err != nil {
 			return err

@@ -169,10 +169,9 @@ func transitionSentence(t state.Transition, option string) string {
 
 // codonSentence is what the next form of a codon's record says.
 func codonSentence(k *state.Codon, option string) string {
-	what := string(k.Status)
+	what := verdict.OfCodon(k, "").String()
 	switch {
 	case k.Status.Terminal():
-		what = string(verdict.OfCodon(k, ""))
 		if k.EndTime != nil {
 			what += " in " + term.Duration(k.EndTime.Sub(k.StartTime.Time))
 		}

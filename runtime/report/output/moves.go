@@ -2,6 +2,7 @@ package output
 
 import (
 	"hank/runtime"
+	"hank/runtime/forecast"
 	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/report"
@@ -62,10 +63,15 @@ type Retry struct {
 	Stays bool          `json:"stays,omitzero"` // the workspace stays as it is
 	Uses  []string      `json:"uses,omitempty"` // what of the codon was changed in the hank, and would be used
 	Asks  *report.Asked `json:"asks,omitempty"` // what would be asked first; absent: nothing
+	// Message is why nothing would run after the move; absent: the codon would.
+	Message string   `json:"message,omitempty"`
+	Remarks []string `json:"remarks,omitempty"` // what would be said before anything runs
 }
 
-// RetryOf is a preview as it is printed.
-func RetryOf(r report.Retry) *Retry { return &Retry{moveOf(r.Move), r.Codon, r.Stays, r.Uses, r.Asks} }
+// RetryOf is a preview as it is printed; then is what comes after the move.
+func RetryOf(r report.Retry, then *forecast.Forecast) *Retry {
+	return &Retry{moveOf(r.Move), r.Codon, r.Stays, r.Uses, r.Asks, then.Message, then.Remarks}
+}
 
 // Difference is what hank diff prints.
 type Difference struct {

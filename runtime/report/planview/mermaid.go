@@ -68,7 +68,7 @@ func (d *drawing) codon(i int, before string) string {
 	}
 	lines := []string{string(e.CodonID), e.Model}
 	if e.Verdict != "" {
-		lines = append(lines, string(e.Verdict))
+		lines = append(lines, e.Verdict.String())
 	}
 	d.line(`%s%s["%s"]`, d.indent, name, label(lines...))
 	d.arrow(before, "-->", name)

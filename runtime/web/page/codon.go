@@ -93,7 +93,7 @@ func factsOf(a report.Attempt) (lines []report.Line) {
 	}
 	line("because", cmp.Or(a.SkipReason, verdict.Qualification(a.Codon)))
 	if f := a.FailureReason; f != nil {
-		lines = append(lines, report.Line{Label: string(a.Verdict), Text: strings.TrimSpace(f.Message) + report.During(a.Codon), Warning: true})
+		lines = append(lines, report.Line{Label: a.Verdict.String(), Text: strings.TrimSpace(f.Message) + report.During(a.Codon), Warning: true})
 		line("", a.Evidence())
 	}
 	line("reply", a.Reply)

@@ -85,7 +85,7 @@ const (
 func (runPage) Word(n *liveview.Node) string {
 	switch {
 	case n.Verdict != "":
-		return string(n.Verdict)
+		return n.Verdict.String()
 	case n.Next:
 		return next
 	}
