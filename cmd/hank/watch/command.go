@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -209,6 +210,9 @@ func full(c *cli.Context, root string) error {
 	profile := colorprofile.ANSI
 	if !m.screen.Colour {
 		profile = colorprofile.ASCII
+	}
+	if os.Getenv("GOGC") == "" { // it is open for hours, and has little to do
+		debug.SetGCPercent(50)
 	}
 	p := tea.NewProgram(m, tea.WithContext(c.Context), tea.WithColorProfile(profile), tea.WithFPS(framesPerSecond()))
 	_, err := p.Run()
