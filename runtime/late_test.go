@@ -14,8 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/secret"
 	"hank/internal/short"
 	"hank/recovery/finding"
+	"hank/runtime/codon"
+	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/question"
@@ -135,5 +138,16 @@ func TestWhatAPersonChangesBeforeALateErrorIsNoted(t *testing.T) {
 	res := s.must(ModeRun, exitcode.Failed)
 	if a := s.last("a"); !strings.Contains(res.Message, "failed in an earlier run") || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, `before its checkpoint: "work"`) }) {
 		t.Errorf("%s; %q", res.Message, a.Notes)
+	}
+}
+
+// TestASkipThatComesTooLateSkipsNothingAndIsTold: what it was for has ended.
+func TestASkipThatComesTooLateSkipsNothingAndIsTold(t *testing.T) {
+	t.Parallel()
+	var said []string
+	d := &driver{secrets: &secret.Values{}, ui: UI{Say: func(line string) { said = append(said, line) }}}
+	d.take(codon.Request{Signal: codon.SkipCodon, Target: control.Target{Run: "r", Codon: "a", Attempt: 1}})
+	if d.stop != nil || len(said) != 1 || said[0] != "nothing was skipped: what the request was for had ended" {
+		t.Errorf("%+v, and it said %q", d.stop, said)
 	}
 }

@@ -135,6 +135,9 @@ func (d *driver) dropped(r codon.Request) {
 	if r.Signal != codon.SkipCodon && d.stop == nil { // one that is queued is told of when it is taken
 		d.stopping.Store(nil)
 	}
+	if r.Signal == codon.SkipCodon {
+		d.say("nothing was skipped: what the request was for had ended")
+	}
 	if r.Operation != nil {
 		_ = d.x.Record(state.OperationAnswered{Operation: *r.Operation}) // best effort: nothing was done
 	}

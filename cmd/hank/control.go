@@ -55,8 +55,9 @@ func skipCommand() *cli.Command {
 	return &cli.Command{
 		Name: "skip", Usage: "skip the running codon and continue with the next", ArgsUsage: "[CODON]",
 		Description: `What the codon has done so far stays in the workspace and gets a checkpoint.
-To run it later: hank retry CODON. With CODON, --run or --attempt nothing else is skipped:
-not the next codon either, if CODON ends at this moment.
+To run it later: hank retry CODON. Nothing but the codon that runs when the request arrives is
+skipped: not the next one, if it ends at this moment. With CODON, --run or --attempt it is
+skipped only if it is that one.
 
 Example: hank skip review#1 -e DIR
 
@@ -70,7 +71,7 @@ nothing is, as between two attempts; 5: the run does not answer, and the request
 			if id := c.Args().First(); id != "" {
 				return tell(c, "skip", fmt.Sprintf("the run was asked to skip codon %s", id))
 			}
-			return tell(c, "skip", "skipping the running codon")
+			return tell(c, "skip", "the run was asked to skip the codon that is running")
 		},
 	}
 }

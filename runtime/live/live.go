@@ -120,7 +120,7 @@ func (e *staleError) Error() string { return e.why }
 
 // Asked are the arguments that a request to stop or to skip comes with; other commands take
 // none. The error says why it is refused, see Refused. waits: nothing runs that could be skipped, a
-// codon or the command of a loop.
+// codon or the command of a loop. A skip is for what runs now, and for nothing that comes after it.
 func Asked(s *state.State, r control.Request, waits bool) (asked Arguments, err error) {
 	skips, at := r.Command == "skip", control.TargetOf(s)
 	switch {
@@ -128,7 +128,9 @@ func Asked(s *state.State, r control.Request, waits bool) (asked Arguments, err 
 		return asked, &staleError{"no codon is running: there is nothing to skip"}
 	case skips && isOver(s):
 		return asked, &staleError{fmt.Sprintf("the work of codon %s has ended: there is nothing to skip", at.Codon)}
-	case r.Arguments == nil:
+	case len(r.Arguments) == 0 && skips:
+		return Arguments{Target: at}, nil
+	case len(r.Arguments) == 0:
 		return asked, nil
 	case !skips && r.Command != "stop" && r.Command != "stop-after-codon":
 		return asked, errors.New(r.Command + " takes no arguments")
@@ -142,6 +144,9 @@ func Asked(s *state.State, r control.Request, waits bool) (asked Arguments, err 
 	}
 	if why := asked.Missed(at); why != "" {
 		return asked, &staleError{why}
+	}
+	if skips {
+		asked.Target = at
 	}
 	_, _, err = operation.Look(s, asked.Operation)
 	return asked, err

@@ -29,10 +29,14 @@ func TestASkipIsForWhatRuns(t *testing.T) {
 	}
 	skip := func(waits bool, want string) {
 		t.Helper()
-		_, err := Asked(s, control.Request{Command: "skip"}, waits)
-		switch {
-		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want) || !Refused(err).Stale):
-			t.Errorf("%v, want %q", err, want)
+		for _, arguments := range []string{"", `{}`, `{"run": "r"}`} { // with less than what runs, too
+			asked, err := Asked(s, control.Request{Command: "skip", Arguments: []byte(arguments)}, waits)
+			switch {
+			case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want) || !Refused(err).Stale):
+				t.Errorf("%v, want %q", err, want)
+			case err == nil && asked.Target != control.TargetOf(s): // else it would be for what comes next, where this ends
+				t.Errorf("with %q a skip is for %+v, and %+v runs", arguments, asked.Target, control.TargetOf(s))
+			}
 		}
 	}
 	do(state.InitialCheckpointSet{SHA: "1"})
