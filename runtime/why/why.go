@@ -242,9 +242,9 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 	settled, _ := s.Settled()
 	at, next := s.PlanIndex(id), s.Next()
 	entries := s.ExecutionPlan()
-	refused := gate.At(s)
-	if refused != nil && !refused.Refused(now) {
-		refused = nil
+	asks, refused := gate.At(s), (*gate.Standing)(nil)
+	if asks != nil && asks.Refused(now) {
+		asks, refused = nil, asks
 	}
 	var newest *state.Codon
 	if run := s.RunAtPosition(); run != nil && run.Len() > 0 && run.Codon(run.Len()-1).CodonID == id {
@@ -266,6 +266,9 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 	case at >= 0 && at == next && newest != nil && newest.Interrupted != "":
 		return "interrupted", fmt.Sprintf("it was interrupted by %s, and `hank run` begins it again", interruption(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed && retry.Interrupted(s.RunAtPosition()) && retry.Of(s, s.RunAtPosition(), newest).Again:
+		if asks != nil && asks.Codon.CodonID == id {
+			return "failed", fmt.Sprintf("it failed (%s), and is tried again when its gate %s is passed, which asks first", reason(newest), asks.Name)
+		}
 		return "failed", fmt.Sprintf("it failed (%s), and is tried again: by its run while that is in progress, and else by `hank run`", reason(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed:
 		return "failed", fmt.Sprintf("it failed (%s); `hank retry` runs it again", reason(newest))
