@@ -22,7 +22,7 @@ func TestAnAgentThatDeletesHanksFolderDoesNotDeleteTheState(t *testing.T) {
 	short.Skip(t)
 	s := stageOf(t, `{"hank": [
 	  {"id": "before", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo before >>log"},
-	  {"id": "tamper", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": "echo tamper >>log; until rm -rf ../.hankweave; do :; done"},
+	  {"id": "tamper", "name": "V", "model": "shell", "continuationMode": "fresh", "promptText": "echo tamper >>log; [ -e ../../gone ] || { : >../../gone; until rm -rf ../.hankweave; do :; done; }"},
 	  {"id": "after", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo after >>log"}
 	]}`)
 	lineage := func() string {
