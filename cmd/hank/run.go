@@ -248,6 +248,9 @@ func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	if err != nil {
 		return err
 	}
+	if p.Asks == nil && len(then.Questions) > 0 { // what only a run that begins asks
+		p.Asks = &finding.DecisionError{What: then.Questions[0].What, Options: then.Questions[0].Options}
+	}
 	if c.Bool("json") {
 		then.Message = forThis(c, then.Message)
 		return printJSON(output.RetryOf(report.RetryOf(p), then))

@@ -63,8 +63,8 @@ type Retry struct {
 	Stays bool          `json:"stays,omitzero"` // the workspace stays as it is
 	Uses  []string      `json:"uses,omitempty"` // what of the codon was changed in the hank, and would be used
 	Asks  *report.Asked `json:"asks,omitempty"` // what would be asked first; absent: nothing
-	// Message is why nothing would run after the move; absent: the codon would.
-	Message string   `json:"message,omitempty"`
+
+	Message string   `json:"message,omitempty"` // why nothing would run after the move; absent: the codon would run
 	Remarks []string `json:"remarks,omitempty"` // what would be said before anything runs
 }
 
