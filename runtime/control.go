@@ -120,7 +120,7 @@ func (d *driver) control(r control.Request) control.Response {
 			return control.Response{Error: err.Error(), Denied: true}
 		}
 	}
-	asked, err := live.Asked(d.x.State(), r, d.waits.Load())
+	asked, err := live.Asked(d.x.State(), r, d.judges.Load())
 	switch {
 	case decisions[r.Command]:
 		return d.decideFor(r)

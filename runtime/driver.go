@@ -17,6 +17,7 @@ import (
 	"hank/runtime/breaker"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
+	"hank/runtime/control"
 	"hank/runtime/edits"
 	"hank/runtime/events"
 	"hank/runtime/history"
@@ -72,17 +73,17 @@ type driver struct {
 	sandboxed config.Sandbox  // what --sandbox has said before this command; empty: nothing
 	from      *history.Target // where a branch is to begin; nil: none is
 
-	stopping atomic.Pointer[string] // what others asked for, taken in or not; see LiveStatus
-	extent   plan.Extent            // of the plan
-	finished int                    // codons settled in this run
-	settled  *state.Codon           // the last settled record on the lineage path
-	again    bool                   // a gate has led the run to another entry of the plan than the following one
-	redo     *state.Codon           // the attempt that the first one of the run does again; nil: none
-	endWait  bool                   // a person has ended the wait for a provider
-	past     bool                   // the next attempt asks its provider, whatever other runs have met
-	account  *breaker.Account       // of the last attempt
-	over     chan struct{}          // closed when nobody takes requests any more
-	waits    atomic.Bool            // for a time, a provider or a gate: nothing runs that could be skipped
+	stopping atomic.Pointer[string]         // what others asked for, taken in or not; see LiveStatus
+	extent   plan.Extent                    // of the plan
+	finished int                            // codons settled in this run
+	settled  *state.Codon                   // the last settled record on the lineage path
+	again    bool                           // a gate has led the run to another entry of the plan than the following one
+	redo     *state.Codon                   // the attempt that the first one of the run does again; nil: none
+	endWait  bool                           // a person has ended the wait for a provider
+	past     bool                           // the next attempt asks its provider, whatever other runs have met
+	account  *breaker.Account               // of the last attempt
+	over     chan struct{}                  // closed when nobody takes requests any more
+	judges   atomic.Pointer[control.Target] // the attempt whose loop's command runs; nil: none does
 
 	// moved: the tree has what the checkpoint that it is at has not recorded,
 	// because a move has left it, or because the user has made empty directories.

@@ -109,8 +109,6 @@ func (d *driver) await(ctx context.Context, g *gate.Standing, list func() []gate
 		defer timer.Stop()
 		over = timer.C
 	}
-	d.waits.Store(true)
-	defer d.waits.Store(false)
 	for {
 		select {
 		case r := <-d.requests:

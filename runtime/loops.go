@@ -14,6 +14,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/runtime/agents"
 	"hank/runtime/codon"
+	"hank/runtime/control"
 	"hank/runtime/history"
 	"hank/runtime/judging"
 	"hank/runtime/notices"
@@ -158,6 +159,8 @@ func (d *driver) until(ctx context.Context, index int, held *state.Run, final *s
 	}
 	spec := d.untilSpec(e, recovery.Attempt(d.x.State().Lineage, held.RunID, final), max(final.Attempt, 1))
 	d.still = time.Time{}
+	d.judges.Store(&control.Target{Run: spec.Run, Codon: e.CodonID, Attempt: spec.Number})
+	defer d.judges.Store(nil)
 	b, err := codon.Until(ctx, spec, host{d, e, index}, r)
 	if err != nil {
 		return b, err

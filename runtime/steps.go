@@ -309,8 +309,6 @@ func (d *driver) stopped(when string) *verdict.Outcome {
 func (d *driver) sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	d.waits.Store(true)
-	defer d.waits.Store(false)
 	for {
 		select {
 		case <-timer.C:

@@ -119,17 +119,21 @@ type staleError struct{ why string }
 func (e *staleError) Error() string { return e.why }
 
 // Asked are the arguments that a request to stop or to skip comes with; other commands take
-// none. The error says why it is refused, see Refused. waits: nothing runs that could be skipped, a
-// codon or the command of a loop. A skip is for what runs now, and for nothing that comes after it.
-func Asked(s *state.State, r control.Request, waits bool) (asked Arguments, err error) {
+// none. The error says why it is refused, see Refused. command is the attempt whose loop's command
+// runs; nil: none does. A skip is for what runs now, and for nothing that comes after it.
+func Asked(s *state.State, r control.Request, command *control.Target) (asked Arguments, err error) {
 	skips, at := r.Command == "skip", control.TargetOf(s)
+	meant := at
+	if command != nil && at.Codon == "" {
+		meant = *command
+	}
 	switch {
-	case skips && waits:
+	case skips && meant.Codon == "":
 		return asked, &staleError{"no codon is running: there is nothing to skip"}
 	case skips && isOver(s):
 		return asked, &staleError{fmt.Sprintf("the work of codon %s has ended: there is nothing to skip", at.Codon)}
 	case len(r.Arguments) == 0 && skips:
-		return Arguments{Target: at}, nil
+		return Arguments{Target: meant}, nil
 	case len(r.Arguments) == 0:
 		return asked, nil
 	case !skips && r.Command != "stop" && r.Command != "stop-after-codon":
@@ -146,7 +150,7 @@ func Asked(s *state.State, r control.Request, waits bool) (asked Arguments, err 
 		return asked, &staleError{why}
 	}
 	if skips {
-		asked.Target = at
+		asked.Target = meant
 	}
 	_, _, err = operation.Look(s, asked.Operation)
 	return asked, err

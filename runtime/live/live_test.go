@@ -27,23 +27,29 @@ func TestASkipIsForWhatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	skip := func(waits bool, want string) {
+	var command *control.Target
+	skip := func(want string) {
 		t.Helper()
+		runs := control.TargetOf(s)
+		if runs.Codon == "" && command != nil {
+			runs = *command
+		}
 		for _, arguments := range []string{"", `{}`, `{"run": "r"}`} { // with less than what runs, too
-			asked, err := Asked(s, control.Request{Command: "skip", Arguments: []byte(arguments)}, waits)
+			asked, err := Asked(s, control.Request{Command: "skip", Arguments: []byte(arguments)}, command)
 			switch {
 			case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want) || !Refused(err).Stale):
 				t.Errorf("%v, want %q", err, want)
-			case err == nil && asked.Target != control.TargetOf(s): // else it would be for what comes next, where this ends
-				t.Errorf("with %q a skip is for %+v, and %+v runs", arguments, asked.Target, control.TargetOf(s))
+			case err == nil && asked.Target != runs: // else it would be for what comes next, where this ends
+				t.Errorf("with %q a skip is for %+v, and %+v runs", arguments, asked.Target, runs)
 			}
 		}
 	}
 	do(state.InitialCheckpointSet{SHA: "1"})
 	do(state.PlanSet{Program: "2", HankHash: "h", Entries: entries})
 	do(state.RunStarted{Run: &state.Run{RunID: "r", GitBranch: "run-r", Status: state.StatusRunning, StartTime: at}})
-	skip(true, "no codon is running")
-	skip(false, "") // the command of a loop may be
+	skip("no codon is running") // nor is one between two of them
+	command = &control.Target{Run: "r", Codon: "before", Attempt: 2}
+	skip("") // is for the command of the loop, and not for the codon that comes after it
 	c := state.Codon{CodonID: "a", StartTime: at, Status: state.Preparing, BaseCheckpoint: s.Base}
 	begun := c
 	do(state.CodonStarted{RunID: "r", Record: &begun})
@@ -54,7 +60,7 @@ func TestASkipIsForWhatRuns(t *testing.T) {
 		}
 		next := c
 		do(state.CodonTransitioned{RunID: "r", Record: &next})
-		skip(false, "")
+		skip("")
 	}
 	for _, sentinels := range []*state.Sentinels{{}, nil} { // those are waited for, and can be skipped
 		next := c.Settle(state.Settling{Status: state.Completed})
@@ -62,10 +68,10 @@ func TestASkipIsForWhatRuns(t *testing.T) {
 		before := s
 		do(state.CodonTransitioned{RunID: "r", Record: next})
 		if sentinels != nil {
-			skip(false, "")
+			skip("")
 			s = before
 			continue
 		}
-		skip(false, "the work of codon a has ended: there is nothing to skip")
+		skip("the work of codon a has ended: there is nothing to skip")
 	}
 }
