@@ -53,7 +53,7 @@ func take(m *load.Result, a githistory.Comparison, rep *finding.Report) {
 // reportJournal says what becomes of state.json and of the end of the journal.
 func reportJournal(m load.Result, rep *finding.Report) {
 	if m.Unsaved {
-		rep.Repair(finding.Mended, "state.json is gone", "it is written again from the journal", "the next command writes it again from the journal")
+		rep.Repair(finding.Mended, "state.json is missing", "it is written again from the journal", "the next command writes it again from the journal")
 	}
 	if m.Found == nil || m.Found.Torn == nil {
 		return

@@ -12,7 +12,6 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
-	"hank/runtime/live"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -24,13 +23,21 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	s := stageOf(t, `{"hank": [
 	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "until [ -e ../go ]; do sleep 0.01; done; echo '::hank usage {\"costUSD\":0.5}'"},
 	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b"}]}`)
-	ctx := context.Background()
+	ctx, socket := context.Background(), layout.Layout{Root: s.root}.Socket()
 	var wait sync.WaitGroup
 	follow := func(from uint64) *[]string {
 		var ids []string
 		wait.Go(func() {
-			if err := live.Follow(ctx, s.root, from, func(e journal.Event) error {
-				ids = append(ids, e.ID)
+			c, err := control.Dial(ctx, socket)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			if err := c.Follow(ctx, control.Subscription{Events: true, From: from, Early: from == 1}, func(u control.Update) error {
+				if u.Event != nil {
+					ids = append(ids, u.Event.ID)
+				}
 				return nil
 			}); err != nil {
 				t.Errorf("followed from %d to %v: %v", from, ids, err)
@@ -43,7 +50,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	res := s.must(ModeRun, exitcode.Done, onStatus("a", state.Running, func() {
 		first, middle = follow(1), follow(5)
 		wait.Go(func() {
-			c, err := control.Dial(ctx, layout.Layout{Root: s.root}.Socket())
+			c, err := control.Dial(ctx, socket)
 			if err != nil {
 				t.Error(err)
 				return
@@ -77,7 +84,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 		t.Error("no status came")
 	}
 	began := time.Now()
-	if err := live.Follow(ctx, s.root, 1, nil); !errors.Is(err, control.ErrNotRunning) || time.Since(began) > 5*time.Second {
+	if _, err := control.Dial(ctx, socket); !errors.Is(err, control.ErrNotRunning) || time.Since(began) > 5*time.Second {
 		t.Errorf("after the end: %v, after %s", err, time.Since(began))
 	}
 	if res.RunID == "" {

@@ -8,8 +8,8 @@
 //     (tree_test.go);
 //   - programs: codons that put, append, delete, link and ignore files, cost
 //     money, track a part of the workspace, have a rig, an archive or a gate, and fail
-//     on request; some are in a loop, which ends by its limit or by a command
-//     (program_test.go);
+//     on request; some are in a loop, which ends by its limit, by a command, or by the
+//     votes of a codon, and may have a gate (program_test.go);
 //   - places: a tree, the codon that is next, the verdict, the frozen program,
 //     and the tree before each codon of the lineage path (model_test.go).
 //
@@ -30,6 +30,6 @@
 // A failure prints the seed and the operations as shell commands. They can be
 // run again in the directory that is kept with HANK_MODEL_KEEP=DIR.
 //
-// Not modelled: loops that vote, gates of loops, budgets, agents other than scripts, data, output files,
+// Not modelled: votes of trees, votes that fail, budgets, agents other than scripts, data, output files,
 // a workspace elsewhere, and edits by hand between a crash and the next run.
 package modeltest

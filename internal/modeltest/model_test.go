@@ -54,14 +54,14 @@ func (m *model) open(p place) *gate {
 		w, c := p.work[p.next-1], p.frozen[p.next-1]
 		start = w.start
 		g := gate{c.question(), fmt.Sprint(c.question(), " after ", start), true}
-		if c.gate == "after" && !w.skipped && !w.refused && m.answers[g.key] != "approved" {
+		if c.asks() == "after" && !w.skipped && !w.refused && m.answers[g.key] != "approved" {
 			return &g
 		}
 	}
 	if p.next < len(p.frozen) {
 		c := p.frozen[p.next]
 		g := gate{c.question(), fmt.Sprint(c.question(), " before ", start), false}
-		if c.gate == "before" && m.answers[g.key] != "approved" {
+		if c.asks() == "before" && m.answers[g.key] != "approved" {
 			return &g
 		}
 	}

@@ -35,20 +35,41 @@ type codon struct {
 	rig       bool   // copies one file to the directory "rigged"
 	onFailure string
 	gate      string // before or after; empty: none
+	first     bool   // of its loop
+	last      bool   // of its loop
 }
 
-// question is the name of the codon's gate.
+// asks says on which side of the codon a gate is, its own or that of its loop; empty: on none.
+func (c codon) asks() string {
+	switch l := c.loop; {
+	case c.gate != "" || l == nil:
+		return c.gate
+	case l.gate == "before" && c.first && c.iteration == 0, l.gate == "after" && c.last && c.iteration == l.rounds-1:
+		return l.gate
+	}
+	return ""
+}
+
+// question is the name of the gate that the codon asks at.
 func (c codon) question() string {
-	if c.loop == nil {
+	switch {
+	case c.loop == nil:
 		return "g" + c.base
+	case c.gate == "":
+		return "gloop"
 	}
 	return fmt.Sprintf("g%s#%d", c.base, c.iteration)
 }
 
-// A loop ends after its rounds: by its limit, or by a command that says so.
+// judges reports whether the codon votes about its loop. It never fails and is never skipped,
+// so that it always has decided.
+func (c codon) judges() bool { return c.loop != nil && c.loop.rule == "judge" && c.last }
+
+// A loop ends after its rounds.
 type loop struct {
 	rounds int
-	judged bool // by a command: the limit is a round further
+	rule   string // limit, or command or judge, with a limit that is a round further
+	gate   string // before or after; empty: none
 }
 
 // A program is a hank, with each iteration of its loop.
@@ -128,7 +149,20 @@ func someProgram(rng *rand.Rand, w world) program {
 	}
 	if rng.IntN(2) == 0 {
 		first := rng.IntN(len(p) - 1)
-		p = p.looped(first, first+1+rng.IntN(min(2, len(p)-1-first)), &loop{2, rng.IntN(2) == 0})
+		end := first + 1 + rng.IntN(min(2, len(p)-1-first))
+		l := &loop{rounds: 2, rule: []string{"limit", "command", "judge"}[rng.IntN(3)]}
+		if l.rule == "judge" {
+			p[end-1].onFailure, p[end-1].gate, l.rounds = "", "", 2+rng.IntN(2)
+		}
+		own := slices.ContainsFunc(p[first:end], func(c codon) bool { return c.gate != "" })
+		switch side := rng.IntN(3); {
+		case own || first == 0:
+		case side == 0 && p[first].onFailure != "retry":
+			l.gate, p[first].onFailure = "before", ""
+		case side == 1 && p[end-1].onFailure != "retry":
+			l.gate, p[end-1].archive = "after", ""
+		}
+		p = p.looped(first, end, l)
 	}
 	return p
 }
@@ -142,6 +176,7 @@ func (p program) looped(from, to int, l *loop) program {
 			c.id, c.loop, c.iteration = fmt.Sprintf("%s#%d", c.base, i), l, i
 			all = append(all, c)
 		}
+		all[len(all)-(to-from)].first, all[len(all)-1].last = true, true
 	}
 	return append(all, p[to:]...)
 }
@@ -158,10 +193,10 @@ func (p program) with(other codon) program {
 }
 
 // looping reports whether a codon at an index or after it belongs to the loop, whose
-// iterations are laid out one at a time, and whether the loop is ended by a command.
+// iterations are laid out one at a time, and whether the loop is ended by a verdict.
 func (p program) looping(next int) (looping, judging bool) {
 	for _, c := range p[min(next, len(p)):] {
-		looping, judging = looping || c.loop != nil, judging || c.loop != nil && c.loop.judged
+		looping, judging = looping || c.loop != nil, judging || c.loop != nil && c.loop.rule != "limit"
 	}
 	return looping, judging
 }
@@ -195,6 +230,9 @@ func (p program) hankJSON() []byte {
 		for _, e := range c.effects {
 			lines = append(lines, e.String())
 		}
+		if c.judges() { // two votes in a row end it
+			lines = append(lines, fmt.Sprintf(`[ "$HANK_ITERATION" -ge %d ] && says=stop || says=continue`, c.loop.rounds-2), `echo "{\"decision\":\"$says\",\"reason\":\"$HANK_ITERATION\"}" >"$HANK_DECISION"`)
+		}
 		if c.cost > 0 {
 			lines = append(lines, fmt.Sprintf(`echo '::hank usage {"costUSD":%d.%03d}'`, c.cost/1000, c.cost%1000))
 		}
@@ -222,10 +260,16 @@ func (p program) hankJSON() []byte {
 			around, entries = nil, append(entries, o)
 		case around == nil:
 			ends := object{"type": "iterationLimit", "limit": c.loop.rounds}
-			if c.loop.judged {
+			switch c.loop.rule {
+			case "command":
 				ends = object{"type": "command", "until": fmt.Sprintf(`test "$HANK_ITERATION" -ge %d`, c.loop.rounds-1), "limit": c.loop.rounds + 1}
+			case "judge":
+				ends = object{"type": "plateau", "vote": "judge", "judge": p.judge(), "limit": c.loop.rounds + 1}
 			}
 			around = object{"type": "loop", "id": "loop", "name": "loop", "terminateOn": ends, "codons": []object{o}}
+			if c.loop.gate != "" {
+				around["gate"] = object{"id": "gloop", "when": c.loop.gate, "kind": "approve", "summary": "Well?"}
+			}
 			entries = append(entries, around)
 		default:
 			around["codons"] = append(around["codons"].([]object), o)
@@ -236,6 +280,11 @@ func (p program) hankJSON() []byte {
 		panic(err)
 	}
 	return text
+}
+
+// judge is the ID in the hank of the codon that votes.
+func (p program) judge() string {
+	return p[slices.IndexFunc(p, codon.judges)].base
 }
 
 func (p program) index(id string) int {

@@ -21,7 +21,6 @@ import (
 	"hank/runtime/operation"
 	"hank/runtime/silence"
 	"hank/state"
-	"hank/state/journal"
 )
 
 // Status is what a live run says of itself.
@@ -70,31 +69,6 @@ func controlWith(ctx context.Context, execution, command string, arguments []byt
 		return answer, &control.UnansweredError{Execution: root, Err: err}
 	}
 	return answer, err
-}
-
-// Follow calls fn for each event of the live run of an execution from a number on,
-// as soon as it is in the journal, until the run is over; then it returns nil. The
-// error of fn ends it. Any other says that the run cannot be followed, or not any
-// longer: its journal can be read.
-func Follow(ctx context.Context, execution string, from uint64, fn func(journal.Event) error) error {
-	root, err := history.Locate(execution)
-	if err != nil {
-		return err
-	}
-	c, err := control.Dial(ctx, layout.Layout{Root: root}.Socket())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return c.Follow(ctx, control.Subscription{Events: true, From: from, Early: true}, func(u control.Update) error {
-		switch {
-		case u.Missed != nil:
-			return &journal.GapError{Dir: layout.Layout{Root: root}.Events(), After: u.Missed.After, Next: u.Missed.Next}
-		case u.Event != nil:
-			return fn(u.Event.Journal())
-		}
-		return nil
-	})
 }
 
 // Ask asks the live run of an execution for its status.

@@ -13,7 +13,6 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/recovery/hankweave"
-	"hank/runtime/live"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -77,7 +76,8 @@ func Read(v *recovery.View, q Query, to Sink) error {
 	return r.readAll(v)
 }
 
-// Follow is Read, and then waits for more until the context ends.
+// Follow is Read, and then waits for more until the context ends. It reads the journal and asks
+// no run, so that a run does nothing for those who follow it.
 func Follow(ctx context.Context, v *recovery.View, q Query, to Sink) error {
 	r := eventReader{Query: q, Sink: to, foreign: v.ForeignJournal}
 	if err := r.readAll(v); err != nil || v.ForeignJournal {
@@ -85,15 +85,12 @@ func Follow(ctx context.Context, v *recovery.View, q Query, to Sink) error {
 	}
 	r.Limit = 0
 	for {
-		err := r.followRun(ctx, v.Layout.Root)
-		if err == nil {
-			err = r.followJournal(ctx, v.Layout.Events())
-		}
-		if next, ok := r.after(err); ok {
-			r.last = next - 1
-		} else if err != nil {
+		err := journal.Follow(ctx, vfs.OS, v.Layout.Events(), r.last+1, followEvery, r.take)
+		next, ok := r.after(err)
+		if !ok {
 			return err
 		}
+		r.last = next - 1
 	}
 }
 
@@ -106,46 +103,6 @@ type eventReader struct {
 	last uint64
 
 	foreign bool // the journal is Hankweave's, which has no transitions of codons
-}
-
-// followRun passes on what the live run tells, if there is one that can be followed,
-// until it is over. The journal has the rest.
-func (r *eventReader) followRun(ctx context.Context, root string) error {
-	var failed error
-	err := live.Follow(ctx, root, r.last+1, func(e journal.Event) error {
-		failed = r.take(e)
-		return failed
-	})
-	var gap *journal.GapError
-	switch {
-	case failed != nil:
-		return failed
-	case errors.As(err, &gap):
-		return gap
-	}
-	return ctx.Err()
-}
-
-// followJournal passes on what is written to the journal, until a run begins.
-func (r *eventReader) followJournal(ctx context.Context, dir string) error {
-	errRunBegins := errors.New("a run begins")
-	err := journal.Follow(ctx, vfs.OS, dir, r.last+1, followEvery, func(e journal.Event) error {
-		if err := r.take(e); err != nil {
-			return err
-		}
-		if scopeOf(e.Data).TransitionType == string(state.RunStarted{}.Type()) {
-			return errRunBegins
-		}
-		return nil
-	})
-	if !errors.Is(err, errRunBegins) {
-		return err
-	}
-	select { // it listens in a moment
-	case <-ctx.Done():
-	case <-time.After(followEvery):
-	}
-	return ctx.Err()
 }
 
 func (r *eventReader) readAll(v *recovery.View) error {
