@@ -5,8 +5,8 @@
 //   - A store is that repository: packs, references and the scanner's cache.
 //   - A snapshot is what a look at a workspace has found, as a tree whose objects are
 //     not yet durable; Commit makes it durable, or Abort forgets it.
-//   - A checkpoint is a commit that a branch of the store reaches. Once Commit has
-//     returned, it survives a crash and a power cut.
+//   - A checkpoint is a commit that a branch of the store reaches. Once Commit
+//     and then the move of its branch have returned, it survives a crash and a power cut.
 //
 // It knows nothing of codons, runs or executions, and never writes into a workspace:
 // that is what checkpoint/restore does.

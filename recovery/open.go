@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"hank/internal/vfs"
 	"hank/recovery/execution"
@@ -20,7 +21,8 @@ import (
 // Open takes an execution, brings it into order and returns it. What it found and did is
 // in Report. The order:
 //
-//  1. The locks. Another runtime: *HeldError.
+//  1. The locks. Another runtime: *HeldError. What was read before them is read again: where
+//     another command has changed it meanwhile, everything begins anew.
 //  2. The state, from the furthest verified of state.json, its backup and the journal
 //     (load.Load). A newer hank's: *state.NewerError, nothing written. Then whatever is in
 //     the way of hank's own directories goes to quarantine, the store is opened, and git is
@@ -43,11 +45,8 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 	if err := lock.MayActIn(root, o.Workspace); err != nil {
 		return nil, err
 	}
-	if mark, cut := importing(o.FS, root); cut && o.Refill == nil {
-		return nil, importCut(root, mark)
-	}
-	if r, interrupted := layout.Resetting(o.FS, root); interrupted {
-		return nil, resetInterrupted(root, r)
+	if err := interrupted(root, o); err != nil {
+		return nil, err
 	}
 	rep := finding.Report{}
 	meta, metaErr := layout.ReadMetaFile(o.FS, layout.Layout{Root: root}.Meta())
@@ -75,11 +74,29 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 	if err != nil {
 		return nil, err
 	}
+	now, err := layout.ReadMetaFile(o.FS, l.Meta())
+	if interrupted(root, o) != nil || (err == nil) != (metaErr == nil) || !reflect.DeepEqual(now, meta) { // another command was faster
+		if err := k.Release(); err != nil {
+			return nil, err
+		}
+		return Open(ctx, root, o)
+	}
 	x := &execution.Execution{Layout: l, Opts: o, FS: o.FS, Metadata: meta, Lock: k, Report: rep}
 	if err := open(ctx, x); err != nil {
 		return nil, errors.Join(err, x.DisallowOnQuestion(err), x.CloseAndUnlock(nil))
 	}
 	return x, nil
+}
+
+// interrupted is the error where an import or a reset has not come to its end.
+func interrupted(root string, o execution.Options) error {
+	if mark, cut := importing(o.FS, root); cut && o.Refill == nil {
+		return importCut(root, mark)
+	}
+	if r, cut := layout.Resetting(o.FS, root); cut {
+		return resetInterrupted(root, r)
+	}
+	return nil
 }
 
 func open(ctx context.Context, x *execution.Execution) error {

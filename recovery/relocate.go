@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func planPlace(s *subject) ([]Repair, error) {
 	case how == layout.Copied:
 		r.Found, r.Will, r.Did = "this execution is a copy of "+s.meta.Root, "the next command makes it independent of the original", "it is independent of the original from now on"
 	case how == layout.Moved, moved:
-		r.Found = "the execution was moved here from " + orElsewhere(s.meta.Root)
+		r.Found = "the execution was moved here from " + cmp.Or(s.meta.Root, "elsewhere")
 	}
 	if moved {
 		r.next = here
@@ -82,13 +83,6 @@ func startWriters(x *execution.Execution, inode string) error {
 	}
 	dropEmptyRuns(x)
 	return nil
-}
-
-func orElsewhere(root string) string {
-	if root == "" {
-		return "elsewhere"
-	}
-	return root
 }
 
 // renewMeta brings execution-meta.json up to date. A damaged one is kept in

@@ -24,8 +24,8 @@ type Transition interface {
 }
 
 type (
-	// Rebased replaces the whole state. It opens every journal segment: a
-	// journal says what happened since the state that it starts from.
+	// Rebased replaces the whole state. A journal begins with it, and so does a segment that
+	// follows damage: a journal says what happened since the state that it starts from.
 	Rebased struct {
 		State  jsontext.Value `json:"state"` // a state.json document
 		Reason string         `json:"reason"`
@@ -83,7 +83,7 @@ type (
 		Changing string `json:"changing,omitempty"`
 	}
 
-	// RunCrashed closes a run whose process is proven gone.
+	// RunCrashed closes a run that is over: its process is gone, or unknown and without its lock.
 	RunCrashed struct {
 		RunID   RunID  `json:"runId"`
 		EndTime Time   `json:"endTime"`

@@ -10,6 +10,7 @@
 // Packs, indexes and references are in git's formats (gitformat-pack(5)), so that stock
 // git reads the repository while hank writes it.
 //
-// It does not look at a workspace, knows no ignore rule, and repairs nothing: damage is an
-// error that says what is damaged.
+// It does not look at a workspace, knows no ignore rule, and repairs no object: damage is an
+// error that says what is damaged. What a crash has left (a HEAD, an index or a file that only
+// hank makes) it completes or removes.
 package packdb

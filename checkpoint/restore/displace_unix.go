@@ -46,8 +46,11 @@ func (a *applier) displace(from, fd int, s *step) error {
 	switch err := a.renames.away(fd, s.name, fd, s.displaced); {
 	case errors.Is(err, unix.ENOENT): // somebody has removed it
 		return a.fill(from, fd, s)
-	case err != nil:
+	case hasNotHappened(err):
 		return s.overwrite(from, fd)
+	case err != nil: // nobody knows which name it has
+		a.left.Store(true)
+		return os.NewSyscallError("rename", err)
 	}
 	failpoint.Hit("restore.aside")
 	err := s.asCompared(fd, s.displaced)

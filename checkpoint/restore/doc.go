@@ -5,7 +5,8 @@
 //   - New content is staged under a temporary name beside its target, synced, and
 //     exchanged with what is there. What was there is looked at before it goes.
 //   - What a restore replaces or deletes is displaced first, under a temporary name. If somebody
-//     has changed it meanwhile, it is restored, or kept under a name that the report tells.
+//     has changed it meanwhile, it is restored, or kept under a name that the report tells. What
+//     the system does not rename is looked at and then replaced, see overwrite.
 //
 // No existing file is opened for writing, and no symbolic link is followed. It makes no
 // checkpoint: the caller has preserved what a restore replaces. After a crash ClearUp ends

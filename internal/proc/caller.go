@@ -40,6 +40,9 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
+	if e.PID < 1 {
+		return fmt.Sprintf("a process may not act on %s where %s", e.Target, e.Why)
+	}
 	if e.Why != "" {
 		return fmt.Sprintf("process %d may not act on %s: it cannot be told whether a codon has started it: %s", e.PID, e.Target, e.Why)
 	}
@@ -86,6 +89,9 @@ func Workspaces(pid int) []string {
 
 // worksOf returns what a process and its ancestors work on, innermost first.
 func worksOf(pid int) ([]Work, error) {
+	if pid < 1 {
+		return nil, errors.New("the system does not say which one it is")
+	}
 	chain, err := ancestry(pid)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package proc
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // An orphan whose keeper was killed has the run itself as its parent.
 func TestAnOrphanOfARunIsNoUser(t *testing.T) {
@@ -25,5 +28,14 @@ func TestAnOrphanOfARunIsNoUser(t *testing.T) {
 		if got := orphaned(c.chain); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// What cannot be found is not trusted: a process is unknown where a system does not name it.
+func TestAProcessThatIsUnknownMayNotAct(t *testing.T) {
+	t.Parallel()
+	var denied *DeniedError
+	if err := MayAct(-1, "/", ""); !errors.As(err, &denied) {
+		t.Errorf("it may: %v", err)
 	}
 }

@@ -11,9 +11,10 @@
 //
 // An Execution is what an opening returns: the lock, the journal, the checkpoints and the
 // present state. A transition is acknowledged once Record or Commit has returned without an
-// error. After a failed write or sync of the journal nothing more is acknowledged.
+// error. After a failed write or sync of the journal nothing more is acknowledged, except where an
+// agent had changed or deleted the journal, so that nothing was written: see lastLook.
 //
 // The order of the steps is what makes a crash at any moment harmless; it is above
-// each of these functions, with its failpoints. The package does not choose what is to
+// each of these functions. The package does not choose what is to
 // be done next, and repairs no earlier damage: that is package recovery.
 package execution

@@ -16,9 +16,9 @@ import (
 // StateWriter writes state.json in the background. The journal is what acknowledges;
 // state.json follows. Requests coalesce: only the newest state is written.
 //
-//   - After a transition the state is written at once, but not earlier than
-//     MinInterval after the previous time: of transitions in a row the last is written.
-//   - Updates of costs wait for idleDelay.
+//   - After Record the state is written at once, but not earlier than MinInterval after the
+//     previous time: of transitions in a row the last is written.
+//   - After RecordLater, as of costs, it is written after idleDelay.
 //   - Both wait longer where writing is slow, so that at most a tenth of the time is
 //     spent on it: it takes longer the longer the history is, and the transitions that
 //     are acknowledged meanwhile use the same disk. So state.json is behind the journal

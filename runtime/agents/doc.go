@@ -5,5 +5,6 @@
 // A harness drives one kind of agent. Confinement is what the setting sandbox
 // comes to for a hank, a place and a machine.
 //
-// It starts no agent and writes nothing.
+// It starts an agent only to ask for its version or its logins, and writes nothing but a
+// temporary directory for that.
 package agents

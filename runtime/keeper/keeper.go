@@ -1,7 +1,7 @@
 // Package keeper starts a command so that nothing of it can be left over.
 //
 // Agents are not trusted to end, nor to end what they started. The runtime
-// therefore starts no command itself. It starts its own program again with
+// therefore starts none of a codon's commands itself. It starts its own program again with
 // the argument Subcommand; that process, the keeper, adopts whatever the command
 // leaves behind, kills it, and reports only when it has no child left.
 //
