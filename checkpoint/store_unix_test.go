@@ -22,6 +22,7 @@ import (
 	"hank/checkpoint/repair"
 	"hank/checkpoint/scan"
 	"hank/checkpoint/worktree"
+	"hank/internal/race"
 	"hank/internal/short"
 )
 
@@ -348,6 +349,7 @@ func TestACrashAtAnyCallLosesNoCommitThatWasReturned(t *testing.T) {
 
 func TestAnyFlippedByteOfAPackIsNoticed(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	r := checkpointtest.NewRig(t)
 	r.Write("a", "some text that is deflated")

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"hank/internal/jsonchange"
+	"hank/internal/race"
 	"hank/internal/short"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
@@ -139,6 +140,7 @@ func TestTheManifestHasEveryPublishedHank(t *testing.T) {
 // and joined by one more; HANK_LONG=1 tries all, else every twentieth.
 func TestNoChangedHankIsAcceptedThatTheSchemaRefuses(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	every := 20
 	if os.Getenv("HANK_LONG") != "" {

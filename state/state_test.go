@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"hank/internal/race"
 	"hank/plan"
 )
 
@@ -330,6 +331,7 @@ func full(status CodonStatus) *Codon {
 
 func TestAnyFlippedBitOfStateIsNoticed(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	s := &State{Lineage: "l", Runs: []*Run{{RunID: "r", Status: StatusRunning, live: full(Running)}}, CurrentRunID: "r"}
 	good := text(t, s)
 	if err := Verify(good); err != nil {

@@ -25,6 +25,7 @@ import (
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
 	"hank/checkpoint/worktree"
+	"hank/internal/race"
 	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
@@ -229,6 +230,7 @@ func TestAMergeOfWhatAKilledMergeHasLeftLosesNothing(t *testing.T) {
 
 func TestAMergeThatFailsAtAnyCallLeavesTheStoreGoingOn(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	w, err := worktree.OpenWorkspace(t.TempDir())
 	if err != nil {

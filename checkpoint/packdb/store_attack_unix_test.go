@@ -26,6 +26,7 @@ import (
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
 	"hank/checkpoint/scan"
+	"hank/internal/race"
 	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
@@ -218,6 +219,7 @@ func TestACircleOfDeltasEndsInAnError(t *testing.T) {
 // is half there, and the same store continues.
 func TestAfterAnyFailedCallTheStoreGoesOn(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	for _, cause := range []error{syscall.ENOSPC, syscall.EIO} {
 		for n := 1; ; n++ {

@@ -21,6 +21,7 @@ import (
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/worktree"
+	"hank/internal/race"
 	"hank/internal/short"
 )
 
@@ -71,6 +72,7 @@ func craft(t testkit.Fataler, s *site, rng *rand.Rand, depth int) packdb.SHA {
 // workspace, for whatever paths.
 func TestCraftedTreesNeverReachOutside(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	rounds := 300
 	if os.Getenv(testkit.LongEnv) != "" {

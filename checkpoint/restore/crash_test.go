@@ -19,6 +19,7 @@ import (
 	"hank/checkpoint/internal/layouttest"
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/worktree"
+	"hank/internal/race"
 	"hank/internal/short"
 )
 
@@ -69,6 +70,7 @@ func onlyFromOrTo(t *testing.T, what string, got, from, to layouttest.Layout) {
 // and each file whole; the same call finishes it, and the opposite one undoes it.
 func TestRestoreStoppedAtEveryStepIsFinishedOrUndone(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	for _, undo := range []bool{false, true} {
 		for n := int64(0); ; n++ {
@@ -135,6 +137,7 @@ func TestRestoreInChild(t *testing.T) {
 // directories with the wrong permissions behind.
 func TestRestoreKilledAtEveryFailpointIsFinishedOrUndone(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	self, err := os.Executable()
 	testkit.Must(t, err)

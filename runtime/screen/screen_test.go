@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/race"
 	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime"
@@ -361,6 +362,7 @@ func TestNothingOfAnAgentLeavesItsPane(t *testing.T) {
 // that is too wide.
 func TestNoSizeAndNoKeyIsTooMuch(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	s := on(t, ran(t), "loud")
 	view := s.view
 	keys := []string{"j", "k", "tab", "enter", "esc", "g", "G", "f", "d", "c", "o", "m", "?", "/", "x", "n", "N", "e", "E", "y", "a", "A", "s", "S", "X", "r", "p", "v", "w", "[", "]", "space", "pgdown", "pgup", "ctrl+d", "ctrl+u", "backspace", " "}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/race"
 	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/runtime/exitcode"
@@ -147,6 +148,7 @@ func (y *story) codon(run state.RunID, entry *state.PlanEntry) bool {
 // HANK_LONG=1 tries many more.
 func TestScreenPageAndJSONAgree(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	s := stageOf(t, agreed, nil)
 	s.run(exitcode.Waiting, nil)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hank/internal/race"
 	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
@@ -157,6 +158,7 @@ func seeds(usual int) uint64 {
 // every call that changes the disk, and the recovery after every call of its own.
 func TestAcknowledgedEventsSurviveACrashAfterEveryCall(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	m := newDisk(t)
 	s := &story{}
@@ -223,6 +225,7 @@ func (s *story) checkAgain(t *testing.T, name string, m *vfstest.Mem) {
 // or from then on, and then opens what is there, with and without a crash.
 func TestAcknowledgedEventsSurviveAnErrorOfEveryCall(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	mutating := func(c vfstest.Call) bool { return c.Mutates() }
 	for _, fault := range []struct {

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hank/internal/race"
 	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
@@ -25,6 +26,7 @@ import (
 // again.
 func TestEveryFlippedByteIsNoticed(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	m := newDisk(t)
 	must(t, fill(t, m, 6, 0).Close())
