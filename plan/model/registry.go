@@ -161,7 +161,9 @@ func (e *AmbiguousError) Error() string { return fmt.Sprintf("ambiguous model %q
 //
 //  1. "shell" is the shell.
 //  2. PROVIDER/MODEL, with the exact id of that provider.
-//  3. An exact id without provider: the maker's own offer, or the only one.
+//  3. An exact id without provider: the maker's own offer. Where only others offer it under
+//     this id, what the maker has by rule 4, or by rule 6 with more behind the id (-preview);
+//     where that is nothing, the only one.
 //  4. An id with a date after it (-20250929) of a model that is listed
 //     without: that model, under the dated id. And the other way round: an id
 //     that is listed only with a date.
@@ -221,6 +223,14 @@ func (n name) in(m *Entry) bool { return m.Provider == n.provider || n.provider 
 // listed is rules 2 to 4 of Lookup.
 func (r *Registry) listed(n name) (Ref, bool, error) {
 	if refs := r.exact(n.id, n.in); len(refs) > 0 {
+		if n.provider == "" && !slices.ContainsFunc(refs, firstHand) {
+			if ref, ok := r.dated(n.id, firstHand); ok {
+				return ref, true, nil
+			}
+			if ref, ok, err := r.likely(n); ok && err == nil && strings.HasPrefix(ref.ModelID, n.id+"-") {
+				return ref, true, nil
+			}
+		}
 		ref, err := choose(n.whole, refs)
 		return ref, true, err
 	}
