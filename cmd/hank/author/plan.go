@@ -47,6 +47,8 @@ Exit code 0: printed; 3: HANK is invalid.`,
 			}
 			format := c.String("format")
 			switch {
+			case c.Bool("json") && c.IsSet("format") && format != "json":
+				return &exitcode.UsageError{Why: "--json and --format " + format + " are mutually exclusive"}
 			case c.Bool("json"):
 				format = "json"
 			case format != "text" && format != "json" && format != "mermaid":
