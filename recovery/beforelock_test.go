@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -57,5 +58,23 @@ func TestWhatWasReadBeforeTheLockIsReadAgain(t *testing.T) {
 	var asks *finding.DecisionError
 	if !errors.As(err, &asks) {
 		t.Errorf("an import that was killed meanwhile: %v", err)
+	}
+}
+
+// TestAKilledCreationHeldNothing: its lock and its temporary files say nothing of an execution.
+func TestAKilledCreationHeldNothing(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	l := layout.Layout{Root: root}
+	ok(t, os.MkdirAll(l.Events(), 0o700))
+	for _, name := range []string{"runtime.lock", "runtime.lock.tmp", ".gitignore.tmp", ".gitignore", "execution-meta.json.tmp"} {
+		put(t, filepath.Join(l.Hankweave(), name), []byte("{}"))
+	}
+	if what := Remains(root, false); what != "" {
+		t.Errorf("a killed creation has left %s", what)
+	}
+	put(t, filepath.Join(l.Events(), "events.jsonl"), []byte("{}"))
+	if Remains(root, false) == "" {
+		t.Error("a journal is nothing")
 	}
 }

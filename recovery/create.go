@@ -96,6 +96,10 @@ func Create(ctx context.Context, root string, o CreateOptions) (*execution.Execu
 	return x, nil
 }
 
+// ofCreation are the files of hank's directory that say nothing of an execution: a creation
+// that was killed leaves them.
+var ofCreation = []string{".gitignore", ".gitignore.tmp", "runtime.lock", "runtime.lock.tmp", "execution-meta.json.tmp"}
+
 // Remains says what shows that the directory root, in which there is no execution, may
 // have held one: a workspace with files, an archive, a directory of hank's with
 // something in it, or an empty one where this machine knows of an execution. Empty:
@@ -115,7 +119,7 @@ func Remains(root string, elsewhere bool) string {
 		return ""
 	}
 	if slices.ContainsFunc(list, func(e fs.DirEntry) bool {
-		return e.Name() != ".gitignore" && !isEmptyTree(filepath.Join(l.Hankweave(), e.Name()))
+		return !slices.Contains(ofCreation, e.Name()) && !isEmptyTree(filepath.Join(l.Hankweave(), e.Name()))
 	}) {
 		return fmt.Sprintf("%s has something in it, but neither state nor journal nor checkpoints", l.Hankweave())
 	}

@@ -79,6 +79,14 @@ func (d *driver) rejoin() (*Result, error) {
 	case standing.Begun():
 		d.say("operation %s was interrupted, and is continued", known.ID)
 		d.request.From = ""
+		for _, r := range d.x.State().Runs {
+			for i := range r.Len() {
+				if r.Operation != nil && r.Operation.ID == known.ID && r.Codon(i).Settled() {
+					d.finished++
+				}
+			}
+		}
+		d.stopAfter()
 		if d.request.Mode == ModeRetry {
 			d.request.Mode, d.request.Codon, d.request.FromRigSetup = ModeRun, "", false
 		}

@@ -31,9 +31,9 @@ type step func(d *driver, ctx context.Context, e *entry) (*verdict.Outcome, erro
 
 // steps are those of each entry. All before the codon's come before the first codon of a
 // run too, and again when another run begins with the same entry: each looks at what is
-// there and does only what is missing. Between two attempts at a codon there is no step.
-// A request that comes during a step waits: requestStep takes in those from before it,
-// and the codon those that come after that.
+// there and does only what is missing. Between two attempts at a codon there is only
+// budgetStep. A request that comes during a step waits: requestStep takes in those from
+// before it, and the codon those that come after that.
 var steps = []step{
 	(*driver).behindStep,
 	(*driver).archiveStep,
@@ -178,11 +178,15 @@ func (d *driver) codonStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 		}
 		e.final = final
 		then := d.after(final)
-		if d.stop == nil && goesOn(final) {
-			continue
-		}
-		if d.stop != nil || !then.Again {
+		again := goesOn(final)
+		if d.stop != nil || !again && !then.Again {
 			break
+		}
+		if end, err := d.budgetStep(ctx, e); end != nil || err != nil {
+			return end, err
+		}
+		if again {
+			continue
 		}
 		wait := then.Wait(final.FailureReason, rand.Float64())
 		series := retry.Series(d.x.State(), d.x.State().Run(d.run), final.CodonID)
@@ -219,10 +223,16 @@ func (d *driver) growStep(ctx context.Context, e *entry) (*verdict.Outcome, erro
 
 // countStep stops the run after as many codons as it was to run.
 func (d *driver) countStep(context.Context, *entry) (*verdict.Outcome, error) {
-	if d.finished++; d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.stop == nil {
+	d.finished++
+	d.stopAfter()
+	return nil, nil
+}
+
+// stopAfter stops the run where it has run as many codons as it was to.
+func (d *driver) stopAfter() {
+	if d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.stop == nil {
 		d.stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
 	}
-	return nil, nil
 }
 
 // after is what follows an attempt of this run.

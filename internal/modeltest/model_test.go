@@ -54,7 +54,7 @@ func (m *model) open(p place) *gate {
 		w, c := p.work[p.next-1], p.frozen[p.next-1]
 		start = w.start
 		g := gate{c.question(), fmt.Sprint(c.question(), " after ", start), true}
-		if c.asks() == "after" && !w.skipped && !w.refused && m.answers[g.key] != "approved" {
+		if c.asks() == "after" && !(w.skipped && c.gate != "") && !w.refused && m.answers[g.key] != "approved" {
 			return &g
 		}
 	}

@@ -70,7 +70,7 @@ func At(s *state.State) *Standing {
 
 // Behind are the gates after the codon that has ended before the entry of the plan at
 // an index, passed or not: its own, and that of its loop where the loop is over. A
-// codon that was skipped has none, nor has one that the gate has failed already.
+// codon that was skipped has none of its own, nor has one that the gate has failed already.
 func Behind(s *state.State, next int) (list []Standing) {
 	entries := s.ExecutionPlan()
 	if next <= 0 || next > len(entries) {
@@ -89,8 +89,11 @@ func Behind(s *state.State, next int) (list []Standing) {
 	}
 	settled, _ := s.Settled()
 	record := settled[e.CodonID]
-	if record == nil || record.Status == state.Skipped {
+	if record == nil {
 		return nil
+	}
+	if record.Status == state.Skipped { // which leaves nothing to ask about but the loop
+		own = nil
 	}
 	judged := workOf(s, e.CodonID)
 	if own != nil && !record.FailedAtGate() {
