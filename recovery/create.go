@@ -119,7 +119,7 @@ func Remains(root string, elsewhere bool) string {
 		return ""
 	}
 	if slices.ContainsFunc(list, func(e fs.DirEntry) bool {
-		return !slices.Contains(ofCreation, e.Name()) && !isEmptyTree(filepath.Join(l.Hankweave(), e.Name()))
+		return !slices.Contains(ofCreation, e.Name()) && !layout.IsEmptyTree(filepath.Join(l.Hankweave(), e.Name()))
 	}) {
 		return fmt.Sprintf("%s has something in it, but neither state nor journal nor checkpoints", l.Hankweave())
 	}
@@ -135,19 +135,6 @@ func Remains(root string, elsewhere bool) string {
 func entriesIn(dir string) int {
 	list, _ := os.ReadDir(dir)
 	return len(slices.DeleteFunc(list, func(e fs.DirEntry) bool { return e.Name() == layout.DataName }))
-}
-
-// isEmptyTree reports whether there are but directories at a path.
-func isEmptyTree(path string) bool {
-	empty := true
-	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
-			empty = false
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return empty
 }
 
 // directories are those that a creation has made, the outer ones first.

@@ -259,6 +259,26 @@ func importCut(root string, m importMark) error {
 	}
 }
 
+// interrupted is the error where an import or a reset has not come to its end.
+func interrupted(root string, o execution.Options) error {
+	if mark, cut := importing(o.FS, root); cut && o.Refill == nil {
+		return importCut(root, mark)
+	}
+	if r, cut := layout.Resetting(o.FS, root); cut {
+		return resetInterrupted(root, r)
+	}
+	return nil
+}
+
+// resetInterrupted says that a part of the execution is elsewhere.
+func resetInterrupted(root string, r layout.Reset) error {
+	return &finding.DecisionError{
+		What:    fmt.Sprintf("a reset of %s was interrupted; a part of it may be in %s", root, r.To),
+		Options: []string{"`hank reset` finishes it", "`hank reset --undo` moves everything back"},
+		Command: "hank reset",
+	}
+}
+
 func beginImport(root string, from remote.Remote, keep, exclude bool, o execution.Options) error {
 	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	if o.Workspace != "" {

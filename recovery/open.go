@@ -42,10 +42,7 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 	if err := layout.Nameable(root); err != nil {
 		return nil, err
 	}
-	if err := lock.MayActIn(root, o.Workspace); err != nil {
-		return nil, err
-	}
-	if err := interrupted(root, o); err != nil {
+	if err := cmp.Or(lock.MayActIn(root, o.Workspace), interrupted(root, o)); err != nil {
 		return nil, err
 	}
 	rep := finding.Report{}
@@ -86,17 +83,6 @@ func Open(ctx context.Context, root string, o execution.Options) (*execution.Exe
 		return nil, errors.Join(err, x.DisallowOnQuestion(err), x.CloseAndUnlock(nil))
 	}
 	return x, nil
-}
-
-// interrupted is the error where an import or a reset has not come to its end.
-func interrupted(root string, o execution.Options) error {
-	if mark, cut := importing(o.FS, root); cut && o.Refill == nil {
-		return importCut(root, mark)
-	}
-	if r, cut := layout.Resetting(o.FS, root); cut {
-		return resetInterrupted(root, r)
-	}
-	return nil
 }
 
 func open(ctx context.Context, x *execution.Execution) error {

@@ -238,15 +238,6 @@ func look(fsys vfs.FS, root string) (*View, error) {
 	return v, nil
 }
 
-// resetInterrupted says that a part of the execution is elsewhere.
-func resetInterrupted(root string, r layout.Reset) error {
-	return &finding.DecisionError{
-		What:    fmt.Sprintf("a reset of %s was interrupted; a part of it may be in %s", root, r.To),
-		Options: []string{"`hank reset` finishes it", "`hank reset --undo` moves everything back"},
-		Command: "hank reset",
-	}
-}
-
 // readSummary takes the state from the head. It is false if there is anything to be
 // said that takes the whole state.
 func (v *View) readSummary() bool {

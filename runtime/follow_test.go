@@ -28,13 +28,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	follow := func(from uint64) *[]string {
 		var ids []string
 		wait.Go(func() {
-			c, err := control.Dial(ctx, socket)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer c.Close()
-			if err := c.Follow(ctx, control.Subscription{Events: true, From: from, Early: from == 1}, func(u control.Update) error {
+			if err := control.Follow(ctx, socket, control.Subscription{Events: true, From: from, Early: from == 1}, func(u control.Update) error {
 				if u.Event != nil {
 					ids = append(ids, u.Event.ID)
 				}
@@ -50,13 +44,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 	res := s.must(ModeRun, exitcode.Done, onStatus("a", state.Running, func() {
 		first, middle = follow(1), follow(5)
 		wait.Go(func() {
-			c, err := control.Dial(ctx, socket)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer c.Close()
-			if err := c.Follow(ctx, control.Subscription{Status: true}, func(u control.Update) error {
+			if err := control.Follow(ctx, socket, control.Subscription{Status: true}, func(u control.Update) error {
 				if u.Event != nil {
 					t.Errorf("an event came: %+v", u)
 				}
@@ -84,7 +72,7 @@ func TestALiveRunIsFollowedToItsEnd(t *testing.T) {
 		t.Error("no status came")
 	}
 	began := time.Now()
-	if _, err := control.Dial(ctx, socket); !errors.Is(err, control.ErrNotRunning) || time.Since(began) > 5*time.Second {
+	if err := control.Follow(ctx, socket, control.Subscription{Events: true}, nil); !errors.Is(err, control.ErrNotRunning) || time.Since(began) > 5*time.Second {
 		t.Errorf("after the end: %v, after %s", err, time.Since(began))
 	}
 	if res.RunID == "" {

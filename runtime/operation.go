@@ -150,3 +150,10 @@ func (d *driver) dropped(r codon.Request) {
 		_ = d.x.Record(state.OperationAnswered{Operation: *r.Operation}) // best effort: nothing was done
 	}
 }
+
+// stopAfter stops the run where it has run as many codons as it was to.
+func (d *driver) stopAfter() {
+	if d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.stop == nil {
+		d.stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
+	}
+}

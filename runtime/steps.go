@@ -228,13 +228,6 @@ func (d *driver) countStep(context.Context, *entry) (*verdict.Outcome, error) {
 	return nil, nil
 }
 
-// stopAfter stops the run where it has run as many codons as it was to.
-func (d *driver) stopAfter() {
-	if d.request.StopAfter > 0 && d.finished >= d.request.StopAfter && d.stop == nil {
-		d.stop = &codon.Request{Signal: codon.StopAfterCodon, Reason: state.EndStopped, Code: exitcode.Stopped}
-	}
-}
-
 // after is what follows an attempt of this run.
 func (d *driver) after(final *state.Codon) retry.Next {
 	s := d.x.State()

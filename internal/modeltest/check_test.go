@@ -77,7 +77,11 @@ func (l *lane) checkPlace() {
 	if s.Next != nil {
 		is = *s.Next
 	}
-	looping, judging := at.frozen.looping(at.next)
+	if _, said := l.m.standing(); said == "rejected" && !at.failed && !at.cut { // its codon fails first
+		next = ""
+	}
+	looping, _ := at.frozen.looping(at.next)
+	_, judging := at.frozen.looping(max(0, at.next-1)) // the verdict on the last iteration may be due
 	if is != next && s.Awaits == "" {
 		l.fatalf("status says that the next codon is %q, and it is %q", is, next)
 	}

@@ -153,7 +153,7 @@ func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 		r.note("manual", r.at.next-1)
 	}
 	if a.keep { // it is in the checkpoint of the answer
-		r.at.left = nil
+		r.at.left, r.at.made = nil, nil
 	}
 	if a.restore {
 		p := &r.at

@@ -46,3 +46,16 @@ func Entries(n int) string {
 	}
 	return fmt.Sprintf("%d entries", n)
 }
+
+// IsEmptyTree reports whether there are but directories at a path.
+func IsEmptyTree(path string) bool {
+	empty := true
+	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			empty = false
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return empty
+}

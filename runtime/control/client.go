@@ -15,17 +15,17 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Client is a connection to a run, for one goroutine. After an error it is of no
+// client is a connection to a run, for one goroutine. After an error it is of no
 // more use.
-type Client struct {
+type client struct {
 	conn    net.Conn
 	lines   *bufio.Reader
 	version int    // what the run knows, as far as is known
 	id      uint64 // of the last request
 }
 
-// Dial connects to the run that listens at path. Nobody there: ErrNotRunning.
-func Dial(ctx context.Context, path string) (*Client, error) {
+// dial connects to the run that listens at path. Nobody there: ErrNotRunning.
+func dial(ctx context.Context, path string) (*client, error) {
 	real, err := address(path)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (%v)", ErrNotRunning, err)
 	}
-	return &Client{conn: conn, lines: bufio.NewReaderSize(conn, longestLine), version: newestVersion}, nil
+	return &client{conn: conn, lines: bufio.NewReaderSize(conn, longestLine), version: newestVersion}, nil
 }
 
 // patience is how long a run may take to answer: idle seconds, or less if the
@@ -52,23 +52,23 @@ func patience(ctx context.Context) time.Time {
 	return until
 }
 
-// Close hangs up.
-func (c *Client) Close() error { return c.conn.Close() }
+// close hangs up.
+func (c *client) close() error { return c.conn.Close() }
 
 // Call asks the run that listens at path, and waits for its answer until the context
 // ends, but not longer than idle seconds. No answer: ErrNoAnswer or ErrNotKnown; the
 // latter only if r is to be confirmed, or cannot be.
 func Call(ctx context.Context, path string, r Request) (Response, error) {
-	c, err := Dial(ctx, path)
+	c, err := dial(ctx, path)
 	if err != nil {
 		return Response{}, err
 	}
-	defer c.Close()
+	defer c.close()
 	return c.call(ctx, r)
 }
 
 // call is Call on a connection that is made.
-func (c *Client) call(ctx context.Context, r Request) (Response, error) {
+func (c *client) call(ctx context.Context, r Request) (Response, error) {
 	if err := c.conn.SetDeadline(patience(ctx)); err != nil {
 		return Response{}, err
 	}
@@ -90,7 +90,7 @@ func (c *Client) call(ctx context.Context, r Request) (Response, error) {
 // negotiate sends a request in the newest version that the run knows. A run that
 // does not know a version has not carried out what came in it. What has arguments is not sent in
 // version 1, in which they would be passed over.
-func (c *Client) negotiate(r Request) (Response, error) {
+func (c *client) negotiate(r Request) (Response, error) {
 	c.id++
 	answer, err := c.exchange(r)
 	if err != nil || answer.OK || answer.Version != 1 || c.version == 1 {
@@ -104,7 +104,7 @@ func (c *Client) negotiate(r Request) (Response, error) {
 }
 
 // exchange sends a request under the current id and reads the answer.
-func (c *Client) exchange(r Request) (Response, error) {
+func (c *client) exchange(r Request) (Response, error) {
 	var answer Response
 	if r.Version = c.version; r.Version > 1 {
 		r.ID = c.id
@@ -126,7 +126,7 @@ func (c *Client) exchange(r Request) (Response, error) {
 }
 
 // read reads the next line of the run.
-func (c *Client) read(v any) error {
+func (c *client) read(v any) error {
 	text, err := c.lines.ReadBytes('\n')
 	if err != nil {
 		return err
@@ -137,10 +137,21 @@ func (c *Client) read(v any) error {
 	return nil
 }
 
-// Follow subscribes, and calls fn for each update until the run is over; then it
-// returns nil. It ends before with the error of ctx or of fn, with errOldVersion, or
-// with what ended the connection. The client is of no more use then.
-func (c *Client) Follow(ctx context.Context, s Subscription, fn func(Update) error) error {
+// Follow subscribes to the run that listens at path, and calls fn for each update until the run
+// is over; then it returns nil. It ends before with the error of ctx or of fn, with errOldVersion,
+// or with what ended the connection. Nobody there: ErrNotRunning. hank's own commands read the
+// journal instead.
+func Follow(ctx context.Context, path string, s Subscription, fn func(Update) error) error {
+	c, err := dial(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	return c.follow(ctx, s, fn)
+}
+
+// follow is Follow on a connection, which is of no more use then.
+func (c *client) follow(ctx context.Context, s Subscription, fn func(Update) error) error {
 	arguments, err := json.Marshal(s)
 	if err != nil {
 		return err

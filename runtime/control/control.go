@@ -158,11 +158,6 @@ type Missed struct {
 // EventOf is an event as it is sent.
 func EventOf(e journal.Event) *Event { return &Event{e.Seq, e.ID, e.Timestamp, e.Type, e.Data} }
 
-// Journal is the event as it was in the journal.
-func (e Event) Journal() journal.Event {
-	return journal.Event{Seq: e.Seq, ID: e.ID, Timestamp: e.Timestamp, Type: e.Type, Data: e.Data}
-}
-
 // ErrNotRunning says that nobody listens.
 var ErrNotRunning = errors.New("no hank is running there")
 

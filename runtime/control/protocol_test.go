@@ -214,11 +214,11 @@ func TestARunOfAnOlderHankIsAskedInItsVersion(t *testing.T) {
 	if r, err := Call(ctx, path, Request{Command: "stop", Confirm: true}); err != nil || !r.OK || r.Confirm || stops.Load() != 1 {
 		t.Errorf("stop: %+v, %v, %d stops", r, err, stops.Load())
 	}
-	c, err := Dial(ctx, path)
+	c, err := dial(ctx, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer c.close()
 	for range 2 {
 		if r, err := c.call(ctx, Request{Command: "status"}); err != nil || string(r.Status) != `{"runId":"old"}` {
 			t.Errorf("status: %+v, %v", r, err)
@@ -228,13 +228,13 @@ func TestARunOfAnOlderHankIsAskedInItsVersion(t *testing.T) {
 		t.Errorf("launch: %+v, %v", r, err)
 	}
 	for range 2 { // after it has told its version, and before
-		if err := c.Follow(ctx, Subscription{Events: true}, func(Update) error { return nil }); !errors.Is(err, errOldVersion) {
+		if err := c.follow(ctx, Subscription{Events: true}, func(Update) error { return nil }); !errors.Is(err, errOldVersion) {
 			t.Errorf("followed: %v", err)
 		}
-		if c, err = Dial(ctx, path); err != nil {
+		if c, err = dial(ctx, path); err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		defer c.close()
 	}
 }
 
@@ -356,12 +356,12 @@ func TestSubscribersLeaveRoomForOthers(t *testing.T) {
 	defer wait.Wait()
 	defer cancel()
 	subscribe := func() error {
-		c, err := Dial(ctx, path)
+		c, err := dial(ctx, path)
 		if err != nil {
 			return err
 		}
-		defer c.Close()
-		return c.Follow(ctx, Subscription{Status: true}, func(Update) error { return nil })
+		defer c.close()
+		return c.follow(ctx, Subscription{Status: true}, func(Update) error { return nil })
 	}
 	for range maxSubscriptions {
 		wait.Go(func() {
@@ -413,11 +413,11 @@ func TestSilentClientsKeepNobodyOut(t *testing.T) {
 	for range 3 * maxConnections {
 		connect()
 	}
-	c, err := Dial(t.Context(), path)
+	c, err := dial(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer c.close()
 	c.id++
 	if a, err := c.exchange(Request{Command: "stop", Confirm: true}); err != nil || !a.Confirm {
 		t.Fatalf("%+v, %v", a, err)

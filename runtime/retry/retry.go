@@ -28,9 +28,9 @@ type Next struct {
 	failed int // attempts of the series that count for this policy
 }
 
-// After is what follows the attempts of a series at a codon. A failure that no attempt
+// after is what follows the attempts of a series at a codon. A failure that no attempt
 // can change has nothing to follow. One that was interrupted is no failure.
-func After(c *plan.Codon, series []*state.Codon) Next {
+func after(c *plan.Codon, series []*state.Codon) Next {
 	n, has := Next{}, false
 	if len(series) > 0 {
 		has = hasFailed(series[len(series)-1])
@@ -58,7 +58,7 @@ func Of(s *state.State, run *state.Run, last *state.Codon) Next {
 	if i < 0 || run == nil {
 		return Next{}
 	}
-	return After(s.ExecutionPlan()[i].Codon, Series(s, run, last.CodonID))
+	return after(s.ExecutionPlan()[i].Codon, Series(s, run, last.CodonID))
 }
 
 // count counts the attempts that have failed in a way for which the same rule holds.
@@ -79,7 +79,7 @@ func Most(c *plan.Codon, series []*state.Codon, number int) int {
 	if len(c.Fallback) > 0 || slices.ContainsFunc(steps.Kinds, apart) || slices.ContainsFunc(ofRun, func(a *state.Codon) bool { return !hasFailed(a) }) {
 		return 0
 	}
-	return number - 1 + max(1, After(c, series).Left)
+	return number - 1 + max(1, after(c, series).Left)
 }
 
 // Wait is how long to wait before the next attempt: what the provider asked for, or the

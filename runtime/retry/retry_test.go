@@ -76,7 +76,7 @@ func TestWhatFollowsASeriesOfAttempts(t *testing.T) {
 		{ruled, plan.Retry, "nobody-knows", "true 1 false"},
 		{ruled, plan.Retry, "rate_limit!", "false 0 false"},
 	} {
-		n := After(&plan.Codon{ID: "a", OnFailure: c.policy, RetryConfig: c.config}, attempts(c.series))
+		n := after(&plan.Codon{ID: "a", OnFailure: c.policy, RetryConfig: c.config}, attempts(c.series))
 		if got := fmt.Sprint(n.Again, n.Left, n.Pause); got != c.want {
 			t.Errorf("%s after %q: %s, want %s", c.policy, c.series, got, c.want)
 		}
@@ -158,7 +158,7 @@ func TestHowLongToWait(t *testing.T) {
 		series := attempts(c.series)
 		last := series[len(series)-1].FailureReason
 		last.RetryAfterMs = c.after
-		got := After(&plan.Codon{ID: "a", OnFailure: plan.Retry, RetryConfig: c.config}, series).Wait(last, c.chance)
+		got := after(&plan.Codon{ID: "a", OnFailure: plan.Retry, RetryConfig: c.config}, series).Wait(last, c.chance)
 		if d := got - c.want; d < -time.Millisecond || d > time.Millisecond {
 			t.Errorf("%q, asked %d, chance %g: %s, want %s", c.series, c.after, c.chance, got, c.want)
 		}
