@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"hank/internal/secret"
 	"hank/internal/shell"
 	"hank/internal/term"
+	"hank/internal/vfs"
 	"hank/recovery/lock"
 	"hank/runtime/exitcode"
 	"hank/runtime/web"
@@ -150,30 +153,27 @@ Exit code 0: written; 2: FILE exists already.`,
 			if err != nil {
 				return err
 			}
-			name := c.Args().Get(1)
-			mode := os.O_CREATE | os.O_WRONLY | os.O_EXCL
-			if c.Bool("overwrite") {
-				mode = os.O_CREATE | os.O_WRONLY | os.O_TRUNC
-			}
-			f, err := os.OpenFile(name, mode, 0o600)
-			if os.IsExist(err) {
+			name, mode := c.Args().Get(1), fs.FileMode(0o600)
+			there, missing := os.Lstat(name)
+			if missing == nil && !c.Bool("overwrite") {
 				return &exitcode.UsageError{Why: fmt.Sprintf("%s exists already; to replace it: --overwrite", name)}
 			}
+			if missing == nil && there.Mode().IsRegular() {
+				mode = there.Mode().Perm()
+			}
+			var text bytes.Buffer
+			if err := pagesOf(c).Export(c.Context, &text, root); err != nil {
+				return err
+			}
+			if missing == nil && !there.Mode().IsRegular() { // a link or a device stays one
+				err = os.WriteFile(name, text.Bytes(), mode)
+			} else {
+				err = vfs.ReplaceFile(vfs.OS, name, text.Bytes(), mode, vfs.Durable)
+			}
 			if err != nil {
 				return err
 			}
-			err = pagesOf(c).Export(c.Context, f, root)
-			if closed := f.Close(); err == nil {
-				err = closed
-			}
-			if err != nil {
-				return err
-			}
-			fi, err := os.Stat(name)
-			if err != nil {
-				return err
-			}
-			return say("%s written, %s\n", quotePath(name), term.Bytes(fi.Size()))
+			return say("%s written, %s\n", quotePath(name), term.Bytes(int64(text.Len())))
 		},
 	}
 }
