@@ -24,6 +24,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
+	"hank/runtime/request"
 	"hank/state"
 )
 
@@ -67,6 +68,19 @@ func (m *Move) Again() string {
 	}
 	if m.Workspace != "" {
 		command += " --workspace " + shell.Quote(term.ShortPath(m.Workspace))
+	}
+	if m.meta.Output != "" {
+		command += " --output " + shell.Quote(term.ShortPath(m.meta.Output))
+	}
+	switch m.meta.Replay {
+	case "":
+	case request.Noop:
+		command += " --noop"
+	default:
+		command += " --replay " + shell.Quote(term.ShortPath(m.meta.Replay))
+	}
+	if m.meta.Sandbox != "" {
+		command += " --sandbox " + shell.Quote(m.meta.Sandbox)
 	}
 	return command
 }
