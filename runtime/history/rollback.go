@@ -276,7 +276,7 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	if plan.Operation, err = o.asOperation(preview); err != nil {
 		return nil, err
 	}
-	completed := noteStarted(x, target, preview.Superseded)
+	completed := noteStarted(x, target, preview.Superseded, o.Paths)
 	moved, err := x.PerformMove(ctx, plan)
 	if err != nil {
 		return nil, err

@@ -1,14 +1,20 @@
 package history
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"hank/internal/term"
 	"hank/recovery/execution"
 	"hank/state"
 )
 
 // mostProcessed is how many codons a rollback.started names at most.
 const mostProcessed = 1000
+
+// mostRestored is how many paths the event of a restore names at most.
+const mostRestored = 5
 
 // The events of a move back. What there is none of is null: a checkpoint that belongs to
 // no codon has no name, and the run that continues is begun by the next command.
@@ -34,8 +40,18 @@ type (
 	}
 )
 
-// noteStarted says that a move back begins, and returns what says that it is done.
-func noteStarted(x *execution.Execution, target Target, superseded []Target) (completed func()) {
+// noteStarted says that a move back begins, and returns what says that it is done. A
+// restore of paths is none: the execution stays where it is.
+func noteStarted(x *execution.Execution, target Target, superseded []Target, paths []string) (completed func()) {
+	if len(paths) > 0 {
+		what := strings.Join(paths, ", ")
+		if len(paths) > mostRestored {
+			what = term.Count(len(paths), "path")
+		}
+		return func() {
+			_ = x.Note("info", map[string]string{"message": fmt.Sprintf("restored %s from checkpoint %.12s", what, target.SHA)})
+		}
+	}
 	s, from := x.State(), standing(x.State())
 	e := rollbackStarted{FromRun: orNull(from.RunID), FromCodon: orNull(from.CodonID), ToCodon: orNull(target.CodonID),
 		ToCheckpoint: target.SHA, CheckpointType: target.Kind, Codons: []state.CodonID{}}
