@@ -44,8 +44,10 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 	// What the run found is compared with what was committed: where the base has what
 	// the run did before, with that.
 	committed, at := then, orElse(head, l.out.Base)
+	var landedBefore map[string]usergit.Entry
 	if l.had != nil {
 		committed, at = l.base, l.out.Base
+		landedBefore, _ = l.repo.Entries(ctx, l.had.Tip) // where that is gone, the HEAD decides alone
 	}
 	differs, err := l.differing(ctx, at, committed, start, landed, whole)
 	if err != nil {
@@ -53,6 +55,9 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 	}
 	var moved []string
 	for _, path := range slices.Sorted(maps.Keys(differs)) {
+		if landedBefore != nil && differs[path] == landedBefore[path] {
+			continue // what the run has done, and not the user
+		}
 		if file, changed := landed[path]; changed && file.entry == (usergit.Entry{}) {
 			l.out.Deleted = append(l.out.Deleted, fileName(path))
 		} else if changed {
@@ -68,7 +73,17 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 		if !dirty && (whole || found) { // else the run found nothing there
 			i = committed[path]
 		}
-		if same := known && b == h || b == i || b == landed[path].entry; !same && (known || b != (usergit.Entry{})) {
+		same := known && b == h || b == i || b == landed[path].entry
+		if same && b != i && b != landed[path].entry && landedBefore != nil && i == landedBefore[path] {
+			// The run found it as an earlier landing has it, whatever HEAD was then: what the
+			// base has instead is of an attempt that has been left, or the user's.
+			theirs, err := l.repo.OthersChanged(ctx, l.out.Base, l.had.Tip, path, checkpointTrailer(""))
+			if err != nil {
+				return err
+			}
+			same = !theirs
+		}
+		if !same && (known || b != (usergit.Entry{})) {
 			moved = append(moved, path)
 		}
 	}
@@ -197,7 +212,11 @@ func (l *lander) conflict(paths []string) error {
 				o.Update, o.Switch, o.Branch, o.From = false, false, l.freeName(), string(l.from.SHA[:12])
 			}).command(l.out.Base[:12])) + " lands it apart"}}
 	}
-	l.o.Switch = false // HEAD is elsewhere
+	l.o.Switch = false                      // HEAD is elsewhere
+	if l.had != nil && head == l.out.Base { // a rollback has led behind it since
+		return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has also changed since branch %s ended at %.12s: %s; nothing was written", l.out.Base, l.had.Branch, l.had.Tip, list),
+			Options: []string{advice.Quote(l.o.command(l.had.Tip[:12])) + " lands there, to be merged or rebased"}}
+	}
 	if head == "" {
 		return &finding.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know which commit that was; nothing was written", l.out.Base, list),
 			Options: []string{advice.Quote(l.o.command("REV")) + " lands on the commit REV, taken as the one that the run began from"}}

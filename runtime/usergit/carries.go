@@ -21,6 +21,14 @@ func (r *Repository) HasLines(ctx context.Context, commit, begin string, lines [
 	return !slices.ContainsFunc(lines, func(line string) bool { return !found[line] })
 }
 
+// OthersChanged reports whether a commit that one commit has in its history, and another one
+// has not, has changed a path, and no line of its message begins with a text, indented or not.
+func (r *Repository) OthersChanged(ctx context.Context, commit, begin, path, text string) (bool, error) {
+	args := append([]string{"rev-list", "--max-count=1", "--basic-regexp", "--invert-grep", "--grep=^ *" + text}, between(begin, commit)...)
+	out, err := r.read(ctx, append(args, ":(top,literal)"+path)...)
+	return strings.TrimSpace(out) != "", err
+}
+
 // mostCompared is how many commits, of the newest, are compared by what they change.
 const mostCompared = 200
 
