@@ -52,6 +52,7 @@ func Land(ctx context.Context, v *recovery.View, o Options) (*Landing, error) {
 	if !o.DryRun {
 		l.out.short = l.repo.ShortName(ctx, o.Branch)
 		l.out.into = l.mergesInto(ctx)
+		l.out.follows = l.mayFollow(ctx)
 	}
 	return l.out, nil
 }
@@ -196,7 +197,7 @@ func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
 	if err := l.choosePoints(ctx); err != nil || !l.o.Switch {
 		return false, err
 	}
-	return false, l.checkBegin(l.out.Base)
+	return false, l.checkBegin(ctx, l.out.Base)
 }
 
 // choose finds out what cannot land.

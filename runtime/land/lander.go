@@ -74,7 +74,7 @@ type lander struct {
 	repo     *usergit.Repository
 	stage    *usergit.Stage
 	out      *Landing
-	had      *Landing         // what left the branch where it is; nil but for an update
+	had      *Landing         // what left the branch where it is, or what this landing continues; nil: neither
 	move     *usergit.Move    // of the index and HEAD; nil: none
 	position usergit.Position // of HEAD, with Switch
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"hank/checkpoint/diff"
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/usergit"
+	"hank/state"
 )
 
 func (l *lander) checkIdentity(ctx context.Context) error {
@@ -37,8 +40,26 @@ func (l *lander) choosePoints(ctx context.Context) (err error) {
 	if l.o.From == "" {
 		l.continueFrom(ctx, points)
 	}
-	l.parts, err = partsOf(s, l.store, l.from, points)
+	if l.parts, err = partsOf(s, l.store, l.from, points); err == nil && l.had != nil {
+		l.passCommitted()
+	}
 	return err
+}
+
+// passCommitted begins behind what the user did by hand after the landing that this one
+// continues, as far as the base has all of it.
+func (l *lander) passCommitted() {
+	open := func(c diff.Change) bool {
+		want := usergit.Entry{}
+		if c.To != (diff.Entry{}) {
+			want = sameBytes(c.To)
+		}
+		return l.base[l.inRepository(c.Path)] != want
+	}
+	for len(l.parts) > 0 && l.parts[0].target.Kind == state.KindManual && !slices.ContainsFunc(l.parts[0].changes, open) {
+		l.from, l.parts = l.parts[0].target, l.parts[1:]
+		l.out.From = l.from
+	}
 }
 
 // continueFrom begins where the latest landing that the base has has ended, so that

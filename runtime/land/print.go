@@ -11,6 +11,7 @@ import (
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/runtime/verdict"
+	"hank/state"
 )
 
 // Reader is how the commands that a report names are typed where it is read.
@@ -85,7 +86,9 @@ func (p *printer) headline() {
 	default:
 		p.say("branch %s %s %s on top of %s\n", l.Branch, is, term.Count(len(l.Commits), "commit"), base)
 	}
-	if l.After != "" && !l.Already && !l.made {
+	if l.After != "" && !l.Already && !l.made && l.From.Kind == state.KindManual {
+		p.say("it continues after %s; the base has that, and branch %s\n", l.From, l.After)
+	} else if l.After != "" && !l.Already && !l.made {
 		p.say("it continues after %s, where branch %s has ended\n", l.From, l.After)
 	}
 	if s := l.Switch; s != nil && !l.Already {
@@ -276,7 +279,7 @@ func (p *printer) ways() {
 	}
 	s := l.Switch
 	if s == nil {
-		if !l.here {
+		if l.follows {
 			p.say("switch to  %s\n", p.at.Hank("hank land --branch "+branch+" --switch"))
 		}
 		return

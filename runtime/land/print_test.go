@@ -101,6 +101,10 @@ merge      git -C repo fetch . work:main && git -C repo switch main
 		t.Errorf("the landing prints\n%s\nwant\n%s", got, want)
 	}
 	l.Switch = nil
+	if got := printed(t, l); strings.Contains(got, "switch to") {
+		t.Errorf("it names a switch that would be refused:\n%s", got)
+	}
+	l.follows = true
 	if got := printed(t, l); !strings.HasSuffix(got, "\nswitch to  hank land --branch work --switch -e exe\n") {
 		t.Errorf("it does not name the switch:\n%s", got)
 	}

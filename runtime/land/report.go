@@ -40,7 +40,7 @@ type Landing struct {
 	Base       string         `json:"base,omitempty"`  // the commit that the branch begins from; absent: it has a root of its own
 	Tip        string         `json:"tip"`             // the branch
 	From       history.Target `json:"from"`
-	After      string         `json:"after,omitempty"` // the branch of the landing that the base has, which ended at From
+	After      string         `json:"after,omitempty"` // the branch of the landing that the base has: it ended at From, or before what was done by hand up to From
 	To         history.Target `json:"to"`
 	HeadThen   string         `json:"projectHead,omitempty"` // HEAD when the run began, as far as it is known
 	Commits    []Commit       `json:"commits"`
@@ -73,6 +73,7 @@ type Landing struct {
 
 	unfinished bool   // as announced found it
 	here       bool   // Already, and HEAD is on the branch
+	follows    bool   // HEAD is where a switch to the branch can begin
 	short      string // the branch, by a name that means nothing else
 	made       bool   // by an earlier landing: this one has only put HEAD and the index on it
 	into       string // the branch that HEAD was on before the first switch, if it can get the work by a merge; empty: none

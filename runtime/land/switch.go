@@ -16,14 +16,29 @@ import (
 
 // checkBegin refuses a switch from a commit that the branch does not begin at: what
 // differs between the two would be taken for the user's changes.
-func (l *lander) checkBegin(bases ...string) error {
+func (l *lander) checkBegin(ctx context.Context, bases ...string) error {
 	for _, base := range bases {
 		if base == l.position.Commit {
 			return nil
 		}
 	}
-	return &finding.DecisionError{What: fmt.Sprintf("HEAD is at %.12s, and the branch %s begins at %.12s: with a switch, what differs between them would look like changes of yours; nothing was written",
-		l.position.Commit, l.o.Branch, orElse(bases[len(bases)-1], "nothing")), Options: []string{advice.Quote("hank land --switch "+shell.Quote("--branch="+l.freeName())) + " lands on HEAD"}}
+	refused := &finding.DecisionError{What: fmt.Sprintf("HEAD is at %.12s, and the branch %s begins at %.12s: with a switch, what differs between them would look like changes of yours; nothing was written",
+		l.position.Commit, l.o.Branch, orElse(bases[len(bases)-1], "nothing"))}
+	o := Options{Branch: l.freeName(), Switch: true, DryRun: true, Now: l.o.Now}
+	if _, err := Land(ctx, l.v, o); err == nil { // else it would be refused in turn
+		refused.Options = []string{advice.Quote("hank land --switch "+shell.Quote("--branch="+o.Branch)) + " lands on HEAD"}
+	} else if ctx.Err() != nil {
+		return ctx.Err()
+	} else {
+		refused.What += "; without --switch the branch can be merged or rebased"
+	}
+	return refused
+}
+
+// mayFollow reports whether a switch from where HEAD is to the branch is possible.
+func (l *lander) mayFollow(ctx context.Context) bool {
+	at, err := l.repo.Position(ctx)
+	return err == nil && at.Ref != l.ref() && slices.Contains(append([]string{l.out.Tip}, l.bases(l.out.Tip)...), at.Commit)
 }
 
 // freeName is a name for another branch.
@@ -94,7 +109,7 @@ func (l *lander) switchTo(ctx context.Context, had *Landing, before string) erro
 		l.out.Already, l.out.here = true, true
 		return nil
 	}
-	if err := l.checkBegin(append([]string{had.Tip}, l.bases(had.Tip)...)...); err != nil {
+	if err := l.checkBegin(ctx, append([]string{had.Tip}, l.bases(had.Tip)...)...); err != nil {
 		return err
 	}
 	return l.onStage(func() error {

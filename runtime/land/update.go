@@ -88,7 +88,7 @@ func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool
 		l.parts, err = partsOf(l.v.State, l.store, l.from, points)
 	}
 	if err == nil && l.o.Switch {
-		err = l.checkBegin(append([]string{had.Tip}, l.bases(had.Tip)...)...)
+		err = l.checkBegin(ctx, append([]string{had.Tip}, l.bases(had.Tip)...)...)
 	}
 	return false, err
 }
