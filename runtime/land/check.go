@@ -213,7 +213,7 @@ func (l *lander) conflict(paths []string) error {
 			}).command(l.out.Base[:12])) + " lands it apart"}}
 	}
 	l.o.Switch = false                      // HEAD is elsewhere
-	if l.had != nil && head == l.out.Base { // a rollback has led behind it since
+	if l.had != nil && head == l.out.Base { // a rollback has gone back to before it since
 		return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has also changed since branch %s ended at %.12s: %s; nothing was written", l.out.Base, l.had.Branch, l.had.Tip, list),
 			Options: []string{advice.Quote(l.o.command(l.had.Tip[:12])) + " lands there, to be merged or rebased"}}
 	}

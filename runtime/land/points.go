@@ -46,7 +46,7 @@ func (l *lander) choosePoints(ctx context.Context) (err error) {
 	return err
 }
 
-// passCommitted begins behind what the user did by hand after the landing that this one
+// passCommitted begins after what the user did by hand since the landing that this one
 // continues, as far as the base has all of it.
 func (l *lander) passCommitted() {
 	open := func(c diff.Change) bool {
