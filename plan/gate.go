@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/internal/pattern"
 	"hank/plan/diagnostic"
 )
 
@@ -87,7 +88,7 @@ func (h *Hank) gateRules(out *diagnostic.Reporter) {
 			h.report(out, at+"/summary", "bad-value", "put the details into a file and name it as artifact", "the summary has %d bytes; it may have %d", len(g.Summary), longestSummary)
 		}
 		if g.Artifact != "" {
-			if why := badPath(g.Artifact); why != "" {
+			if why := pattern.BadPath(g.Artifact); why != "" {
 				h.report(out, at+"/artifact", "bad-path", "name a file or directory relative to the workspace", "%q %s", g.Artifact, why)
 			}
 		}

@@ -56,6 +56,12 @@ func textsOfCodon(h *Hank, c *Codon) []promptPart {
 	for _, file := range c.PromptFile {
 		parts = append(parts, promptPart{field: "promptFile", file: file})
 	}
+	if c.SkipIf != nil {
+		parts = append(parts, promptPart{field: "skipIf/files", text: strings.Join(c.SkipIf.Files, "\n")})
+	}
+	if c.Expect != nil {
+		parts = append(parts, promptPart{field: "expect", text: strings.Join(append(slices.Clone(c.Expect.Files), c.Expect.Marker), "\n")})
+	}
 	if c.Model.Kind().RunsScript {
 		return parts
 	}

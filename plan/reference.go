@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"hank/internal/pattern"
 	"hank/internal/typo"
 	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
@@ -88,9 +89,9 @@ func (l *loader) text(doc *jsonshape.Document, pointer, base, ref string, most i
 // A reference is a relative path with slashes that at no step of its spelling
 // leaves that directory, and goes through no symbolic link inside of it.
 func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (name string, info fs.FileInfo, ok bool) {
-	why := badPath(ref)
-	if why == "" || why == outside {
-		why = badPath(base + "/" + ref)
+	why := pattern.BadPath(ref)
+	if why == "" || why == pattern.Outside {
+		why = pattern.BadPath(base + "/" + ref)
 	}
 	if why == "" && isPlaceholder(ref) {
 		why = "is written like a digest"

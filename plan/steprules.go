@@ -9,6 +9,7 @@ import (
 	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
 	"hank/plan/steps"
+	"hank/plan/variables"
 )
 
 // stepRules reports what is wrong with skipIf, expect, timeout and the rules of
@@ -67,18 +68,24 @@ func (h *Hank) checks(at, what string, files []string, command *steps.Command, o
 	if command != nil {
 		h.commandRules(at, command.Run, out)
 	}
-	h.patterns(at+"/files", files, out)
+	replace := strings.NewReplacer(variables.Replacements(variables.Sample(h.Variables))...)
 	for i, text := range files {
-		pointer := fmt.Sprintf("%s/files/%d", at, i)
-		if strings.HasPrefix(text, "!") {
+		pointer, becomes := fmt.Sprintf("%s/files/%d", at, i), text
+		if !out.AnyIDs { // what is stored was taken with what it says
+			becomes = replace.Replace(text)
+		}
+		h.pattern(pointer, text, becomes, out)
+		if strings.HasPrefix(becomes, "!") {
 			h.report(out, pointer, "bad-glob", "leave it out", "%s: each pattern is looked for by itself, so that ! has nothing to take away from", jsonshape.Quote(text))
 		}
 		h.placeholderRules(pointer, text, true, out)
 	}
 }
 
-// Patterns returns patterns of an entry's codon with their placeholders replaced.
+// Patterns returns patterns of an entry's codon with their placeholders replaced. They are
+// relative to the workspace, and so is what stands for it or a file in it.
 func (p *Program) Patterns(e Entry, patterns []string, v Vars) []string {
+	v.Workspace = "."
 	replace, out := p.replacer(e, v), slices.Clone(patterns)
 	for i := range out {
 		out[i] = replace.Replace(out[i])

@@ -194,7 +194,7 @@ func (h *Hank) rigRules(p place, out *diagnostic.Reporter) {
 	for i, r := range p.codon.RigSetup {
 		at := fmt.Sprintf("%s/rigSetup/%d", p.pointer, i)
 		if r.Copy != nil && r.Copy.To != "" {
-			if why := badTarget(r.Copy.To); why != "" {
+			if why := pattern.BadTarget(r.Copy.To); why != "" {
 				h.report(out, at+"/copy/to", "bad-target", "name the whole target, relative to the workspace", "%q %s", r.Copy.To, why)
 			}
 			to := path.Clean(r.Copy.To)
@@ -243,60 +243,6 @@ func (h *Hank) dangerous(out *diagnostic.Reporter, pointer, command string) {
 	}
 }
 
-// badTarget says why a path cannot be the target of a copy; empty if it can.
-func badTarget(to string) string {
-	if why := badPath(to); why != "" {
-		return why
-	}
-	steps := strings.Split(path.Clean(to), "/")
-	if steps[0] == "." {
-		return "is the workspace itself"
-	}
-	switch strings.ToLower(steps[0]) {
-	case "read_only_data_source", "rigarchive":
-		return "is a protected name"
-	}
-	for _, step := range steps {
-		if s := strings.ToLower(step); s == ".git" || strings.HasPrefix(s, ".hankweave") {
-			return "touches a protected name"
-		}
-	}
-	return ""
-}
-
-// outside is what badPath says of a path that climbs.
-const outside = "leads out of the directory"
-
-// badPath says why a path is not a plain relative path that stays where it is;
-// empty if it is one.
-func badPath(p string) string {
-	switch {
-	case p == "":
-		return "is empty"
-	case strings.IndexByte(p, 0) >= 0:
-		return "has a NUL character"
-	case strings.IndexByte(p, '\\') >= 0:
-		return "has a backslash: write paths with /"
-	case p[0] == '/':
-		return "is absolute"
-	case len(p) > 1 && p[1] == ':' && ('a' <= p[0]|0x20 && p[0]|0x20 <= 'z'):
-		return "names a drive"
-	}
-	depth := 0
-	for _, step := range strings.Split(p, "/") {
-		switch step {
-		case "", ".":
-		case "..":
-			if depth--; depth < 0 {
-				return outside
-			}
-		default:
-			depth++
-		}
-	}
-	return ""
-}
-
 // patternRules checks the patterns of a codon.
 func (h *Hank) patternRules(at string, c *Codon, out *diagnostic.Reporter) {
 	h.patterns(at+"/checkpointedFiles", c.CheckpointedFiles, out)
@@ -308,14 +254,19 @@ func (h *Hank) patternRules(at string, c *Codon, out *diagnostic.Reporter) {
 
 func (h *Hank) patterns(list string, patterns []string, out *diagnostic.Reporter) {
 	for i, text := range patterns {
-		plain := strings.TrimPrefix(text, "!")
-		switch {
-		case text == "":
-		case !pattern.Inside(plain):
-			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", jsonshape.Quote(text))
-		case !pattern.Valid(plain):
-			h.report(out, fmt.Sprintf("%s/%d", list, i), "bad-glob", pattern.Hint, "%s is not a pattern", jsonshape.Quote(text))
-		}
+		h.pattern(fmt.Sprintf("%s/%d", list, i), text, text, out)
+	}
+}
+
+// pattern judges what a pattern becomes when its placeholders are replaced.
+func (h *Hank) pattern(pointer, text, becomes string, out *diagnostic.Reporter) {
+	plain := strings.TrimPrefix(becomes, "!")
+	switch {
+	case text == "":
+	case !pattern.Inside(plain):
+		h.report(out, pointer, "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", jsonshape.Quote(text))
+	case !pattern.Valid(plain):
+		h.report(out, pointer, "bad-glob", pattern.Hint, "%s is not a pattern", jsonshape.Quote(text))
 	}
 }
 

@@ -120,6 +120,13 @@ func Placeholders() []string {
 	return names
 }
 
+// Sample are facts with which a text can be judged before any attempt. The workspace is ".",
+// and what is elsewhere, or may be, is absolute.
+func Sample(declared map[string]string) Facts {
+	return Facts{Workspace: ".", Data: "/data", Output: "/output", Decision: "/decision", Codon: "x",
+		Loop: &Loop{ProgressFile: "x"}, Reply: "x", Declared: declared}
+}
+
 // Replacements are the placeholders and what they stand for, for a strings.Replacer.
 func Replacements(f Facts) []string {
 	var pairs []string
