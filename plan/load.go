@@ -168,7 +168,7 @@ func (l *loader) hankFile(name string) ([]byte, *diagnostic.Diagnostic) {
 		return problem(err.Error(), "")
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return problem("is a symbolic link", "name the file that it leads to")
+		return problem("is a symbolic link", "name the file that it leads to, if there is one")
 	}
 	if rule, why := unfit(info, l.mostOfDocument()); rule != "" {
 		return problem(why, "")

@@ -30,8 +30,9 @@ func validateCommand() *cli.Command {
 		Name: "validate", Usage: "check hanks for errors without running them", ArgsUsage: "[HANK|DIR ...]",
 		Description: `HANK is a hank.json, DIR the directory that holds one, or has directories below that do
 (default: the current directory, or the hank of the execution). hankweave.json in the
-current directory is checked, too; as an argument, it is checked alone. Works offline,
-runs no script and writes nothing. Each message has a file, line, column, rule and, if
+current directory is checked, too; as an argument, it is checked alone, and of several each;
+hanks among the arguments are checked with --config, else with the last. Works offline, runs
+no script and writes nothing. Each message has a file, line, column, rule and, if
 there is one, a hint; docs/rules.md has an example of each rule.
 
 What this machine lacks (variables, programs, agents, keys, the sandbox) is a warning,
@@ -100,13 +101,18 @@ func validate(c *cli.Context) (*validation.Validation, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := c.String("config")
-	if len(settings) > 0 { // named to be checked
-		name = settings[len(settings)-1]
+	if len(settings) == 0 || c.IsSet("config") {
+		settings = append(settings, c.String("config"))
 	}
-	layers, found, err := call.SettingsFound(c, name)
-	if err != nil {
-		return nil, err
+	var layers config.Layers // the hanks are judged under the last ones
+	var found []diagnostic.Diagnostic
+	for _, name := range settings {
+		found = slices.DeleteFunc(found, func(d diagnostic.Diagnostic) bool { return d.File == diagnostic.Environment }) // said again
+		under, more, err := call.SettingsFound(c, name)
+		if err != nil {
+			return nil, err
+		}
+		layers, found = under, append(found, more...)
 	}
 	o := validation.Options{Strict: c.Bool("strict"), Machine: c.Bool("machine")}
 	v := validation.New(found, o)

@@ -40,13 +40,14 @@ func Find(paths []string) (hanks, settings []string, err error) {
 }
 
 func below(dir string) (hanks []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	root := strings.TrimSuffix(dir, "/") + "/" // with the slash, a link is what it leads to
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		name := entry.Name()
 		switch {
-		case entry.IsDir() && path != dir && (strings.HasPrefix(name, ".") || name == "node_modules" || layout.Exists(path)):
+		case entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || layout.Exists(path)):
 			return filepath.SkipDir
 		case !entry.IsDir() && (name == "hank.json" || name == "strand.json" && hankIn(filepath.Dir(path)) == path):
 			hanks = append(hanks, path)

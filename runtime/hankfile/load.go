@@ -32,13 +32,17 @@ func Load(path string, layers config.Layers) (*plan.Program, []diagnostic.Diagno
 }
 
 // File returns the absolute path of the hank that path names: itself, or
-// the hank.json in it. The file may be missing where the directory is not.
+// the hank.json in it. The file may be missing where the directory is not, and so may be
+// what a link leads to.
 func File(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
 	fi, err := os.Stat(abs)
+	if err != nil {
+		fi, err = os.Lstat(abs)
+	}
 	if err != nil {
 		return "", &exitcode.UsageError{Why: fmt.Sprintf("the hank %s cannot be read: %v", path, err)}
 	}

@@ -176,8 +176,12 @@ func (o Options) without(found []diagnostic.Diagnostic) []diagnostic.Diagnostic 
 
 // Groups are the diagnostics by where they come from.
 func (v *Validation) Groups() (groups []format.Group) {
-	if len(v.settings) > 0 {
-		groups = append(groups, format.Group{Name: v.settings[0].File, Found: v.settings})
+	for _, d := range v.settings {
+		if n := len(groups); n > 0 && groups[n-1].Name == d.File {
+			groups[n-1].Found = append(groups[n-1].Found, d)
+		} else {
+			groups = append(groups, format.Group{Name: d.File, Found: []diagnostic.Diagnostic{d}})
+		}
 	}
 	for _, h := range v.Hanks {
 		groups = append(groups, format.Group{Name: h.Path, Found: h.Diagnostics})
