@@ -359,6 +359,9 @@ func (c Codon) Failure() OnFailure {
 	return c.OnFailure
 }
 
+// Limit is how long the agent of the codon may work; 0 is as long as it takes.
+func (c Codon) Limit() time.Duration { return seconds(c.Timeout) }
+
 // Policy is how the codon is tried again after failures of a kind.
 func (c Codon) Policy(kind steps.Kind) steps.Policy {
 	if !c.Retries(kind) {
@@ -384,14 +387,17 @@ func (c Codon) Extensions() int {
 	return c.MaxExtensions
 }
 
-// seconds converts a positive number of seconds; what does not fit is the
-// longest duration.
+// seconds converts a number of seconds. Above 0 it is at least the shortest duration, as 0 is
+// no limit; what does not fit is the longest one.
 func seconds(s float64) time.Duration {
 	const longest = 1<<63 - 1
-	if d := s * float64(time.Second); d < longest {
-		return time.Duration(d)
+	switch d := s * float64(time.Second); {
+	case d >= longest:
+		return longest
+	case d > 0:
+		return max(1, time.Duration(d))
 	}
-	return longest
+	return 0
 }
 
 // String tells the kind and the id.

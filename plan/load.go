@@ -95,10 +95,15 @@ func (l *loader) references() {
 		c := p.codon
 		l.prompts(h.doc, p.pointer+"/promptFile", ".", c.PromptFile, kindOfPrompt(c))
 		l.prompts(h.doc, p.pointer+"/appendSystemPromptFile", ".", c.AppendSystemPromptFile, agentPrompt)
+		made := map[string]bool{}
 		for i, r := range c.RigSetup {
-			if r.Copy != nil {
-				l.copySource(fmt.Sprintf("%s/rigSetup/%d/copy/from", p.pointer, i), r.Copy.From)
+			if r.Copy == nil {
+				clear(made) // the command may have removed them
+				continue
 			}
+			at := fmt.Sprintf("%s/rigSetup/%d/copy", p.pointer, i)
+			l.copySource(at+"/from", r.Copy.From)
+			l.copyTarget(at+"/to", r, made)
 		}
 		ids[c.ID] = map[string]bool{}
 		for i, s := range c.Sentinels {

@@ -23,6 +23,18 @@ import (
 	"hank/plan/steps"
 )
 
+func TestALimitAboveZeroIsALimit(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[float64]time.Duration{0: 0, 1e-10: 1, 0.5: time.Second / 2, 1e300: 1<<63 - 1} {
+		if got := (Codon{Timeout: given}).Limit(); got != want {
+			t.Errorf("timeout %v is %d ns, want %d", given, got, want)
+		}
+	}
+	if got := (Command{TimeoutSeconds: 1e-10}).Timeout(); got != 1 {
+		t.Errorf("a command may take %d ns, want 1", got)
+	}
+}
+
 func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
 	t.Parallel()
 	p, ds := Load(os.DirFS("testdata/full"), "hank.json")

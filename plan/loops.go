@@ -88,11 +88,14 @@ func (l *loader) misplaced() {
 		if p.codon == nil {
 			continue
 		}
-		votes, told := p.inside != nil && p.inside.votes(p.codon.ID), false
+		votes, told, system := p.inside != nil && p.inside.votes(p.codon.ID), false, 0
 		for _, part := range textsOfCodon(l.hank, p.codon) {
 			text, at := part.in(read), p.pointer
 			if part.field != "" {
 				at += "/" + part.field
+			}
+			if part.field == "" || strings.HasPrefix(part.field, "append") {
+				system += len(withoutComments(text))
 			}
 			told = told || strings.Contains(text, decisionPlaceholder) || strings.Contains(text, decisionVariable)
 			if p.inside == nil && strings.Contains(text, progressPlaceholder) {
@@ -102,6 +105,9 @@ func (l *loader) misplaced() {
 				l.hank.report(&l.out, at, "placeholder-place", `a codon votes by "vote": "agent" (the last of the loop) or "vote": "judge" (the one that "judge" names)`,
 					"%s names the file for a decision, and codon %q has none to make", decisionPlaceholder, p.codon.ID)
 			}
+		}
+		if p.codon.Model.Kind().SystemArgument {
+			l.hank.fits(p.pointer, "the system prompt", system, &l.out)
 		}
 		if votes && !told && !p.codon.Model.Kind().RunsScript {
 			l.hank.report(&l.out, p.pointer, "vote-unasked", `say in its prompt: write {"decision": "stop" or "continue", "reason": "…"} to `+decisionPlaceholder,
@@ -146,6 +152,7 @@ func (h *Hank) ruleRules(p place, at string, r loop.Rule, out *diagnostic.Report
 			h.report(out, at+"/until", "bad-value", "", "the command is blank")
 		}
 		h.dangerous(out, at+"/until", r.Until)
+		h.fits(at+"/until", "the command", len(r.Until), out)
 	}
 	if r.Type != loop.Plateau {
 		return

@@ -19,20 +19,24 @@ type promptKind int
 
 const (
 	agentPrompt promptKind = iota
+	taskPrompt             // that of an agent which does not begin without one
 	scriptPrompt
 	sentinelPrompt // a template with rules of its own
 )
 
 func kindOfPrompt(c *Codon) promptKind {
-	if c.Model.Kind().RunsScript {
+	switch kind := c.Model.Kind(); {
+	case kind.RunsScript:
 		return scriptPrompt
+	case kind.NamesProgram:
+		return agentPrompt
 	}
-	return agentPrompt
+	return taskPrompt
 }
 
 // prompts reads prompt files and judges their text.
 func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Refs, kind promptKind) {
-	n := doc.At(pointer)
+	n, left := doc.At(pointer), ""
 	for i, ref := range refs {
 		at := pointer
 		if n != nil && n.Kind == '[' {
@@ -43,7 +47,10 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 			continue
 		}
 		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
-		promptText(text, func(rule, message string) { l.out.At(inPrompt, 0, "", rule, message, "") })
+		_, body, problem := frontmatter.Split(text)
+		left += body
+		nothing := kind == taskPrompt && i == len(refs)-1 && isNothing(left) && !l.out.AnyIDs
+		promptText(text, nothing, func(rule, message string) { l.out.At(inPrompt, 0, "", rule, message, "") })
 		if kind == sentinelPrompt && !l.out.AnyIDs {
 			sentinel.CheckTemplate(text, func(offset int, message, hint string) {
 				l.out.At(inPrompt, offset, "", "sentinel-template", message, hint)
@@ -54,10 +61,8 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 				l.out.At(inPrompt, offset, "", "unknown-placeholder", message, hint)
 			})
 		}
-		if kind == agentPrompt {
-			if _, _, problem := frontmatter.Split(text); problem != "" {
-				l.out.At(inPrompt, 0, "", "frontmatter", problem, "")
-			}
+		if problem != "" && (kind == agentPrompt || kind == taskPrompt) {
+			l.out.At(inPrompt, 0, "", "frontmatter", problem, "")
 		}
 	}
 }

@@ -98,7 +98,17 @@ var brokenHanks = []broken{
 	{name: "an empty prompt is none", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": ""}`), want: "prompt-missing", at: `{"id": "`},
 	{name: "both prompts", hank: hankOf(shellCodon("a", `"promptFile": "g.md"`)), files: map[string]string{"g.md": "g"}, want: "prompt-twice", at: `"true"`},
 	{name: "a blank prompt", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": " \n"}`), want: "prompt-empty", at: `" \n"`},
-	{name: "an empty prompt file", hank: fromFile("p.md"), files: map[string]string{"p.md": ""}, want: "prompt-empty", file: "p.md"},
+	{name: "an empty prompt file", hank: fromFile("p.md"), files: map[string]string{"p.md": ""}, want: "no-prompt", file: "p.md"},
+	{name: "an empty script file", hank: strings.Replace(fromFile("p.sh"), "haiku", "shell", 1), files: map[string]string{"p.sh": ""}, want: "prompt-empty", file: "p.sh"},
+	{name: "a prompt that is a comment", hank: strings.Replace(hankOf(agentCodon("a", "fresh")), "Do it.", " <!-- TODO --> ", 1), want: "no-prompt", at: `" <!--`},
+	{name: "a prompt file of front matter alone", hank: fromFile("p.md"), files: map[string]string{"p.md": "---\nname: x\n---\n<!-- later -->\n"}, want: "no-prompt", file: "p.md"},
+	{name: "a long command of a rig", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": "`+long+`"}}]`)), want: "too-long", at: `"xx`},
+	{name: "a long check", hank: hankOf(shellCodon("a", `"expect": {"command": {"run": "`+long+`"}}`)), want: "too-long", at: `"xx`},
+	{name: "a long variable of a codon", hank: hankOf(shellCodon("a", `"env": {"V": "`+long[2:]+`"}`)), want: "too-long", at: `"xx`},
+	{name: "a long variable", hank: `{"variables": {"V": "` + long[2:] + `"}, "hank": [` + shellCodon("a") + `]}`, want: "too-long", at: `"xx`},
+	{name: "a long system prompt", hank: hankOf(agentCodon("a", "fresh", `"appendSystemPromptText": "`+long+`"`)), want: "too-long", at: `{"id"`},
+	{name: "a copy into a file that is copied", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "u", "to": "x"}}, {"type": "copy", "copy": {"from": "u", "to": "x/y"}}]`)), files: map[string]string{"u": "u"}, want: "bad-target", at: `"x/y"`},
+	{name: "a copy with a name that no file has", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "u", "to": "d/`+long[:256]+`"}}]`)), files: map[string]string{"u": "u"}, want: "bad-target", at: `"d/x`},
 	{name: "a large prompt file", hank: fromFile("p.md"), files: map[string]string{"p.md": strings.Repeat("x", 1<<20+1)}, want: "prompt-large", file: "p.md"},
 	{name: "a prompt file in latin-1", hank: fromFile("p.md"), files: map[string]string{"p.md": "\xe4"}, want: "prompt-encoding", file: "p.md"},
 	{name: "a prompt file with NUL", hank: fromFile("p.md"), files: map[string]string{"p.md": "a\x00b"}, want: "prompt-encoding", file: "p.md"},
@@ -280,6 +290,9 @@ var brokenHanks = []broken{
 	{name: "scripts for all", hank: `{"overrides": {"model": "shell"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "shell-override", at: `"shell"`},
 	{name: "an unknown override", hank: `{"overrides": {"model": "x"}, "hank": [` + agentCodon("a", "fresh") + `]}`, want: "unknown-model", at: `"x"}, "`},
 }
+
+// long is one byte longer than an argument may be.
+var long = strings.Repeat("x", 32*4096)
 
 func fromFile(name string) string {
 	return hankOf(fmt.Sprintf(`{"id": "a", "name": "A", "model": %q, "continuationMode": "fresh", "promptFile": %q}`, "haiku", name))

@@ -20,7 +20,7 @@ func (l *loader) secrets(name string) {
 	}
 	for _, file := range slices.Sorted(maps.Keys(l.files)) {
 		if f := l.files[file]; f.ok && file != name {
-			if at := secretAt(f.text); at >= 0 {
+			if at := secret.First(f.text); at >= 0 {
 				l.warnOfSecret(&jsonshape.Document{File: file, Data: []byte(f.text)}, at, "")
 			}
 		}
@@ -51,23 +51,4 @@ func (l *loader) secretsIn(n *jsonshape.Node, pointer string) {
 func (l *loader) warnOfSecret(doc *jsonshape.Document, at int, pointer string) {
 	l.out.At(doc, at, pointer, "literal-secret", "this text holds what looks like a key, and it is stored with every execution",
 		"set it in the environment where hank runs, and refer to the variable")
-}
-
-// secretAt is the offset of the line that the first secret of a text is in;
-// -1 if there is none.
-func secretAt(text string) int {
-	masked := secret.Text(text)
-	if masked == text {
-		return -1
-	}
-	at := 0
-	for i := range min(len(text), len(masked)) {
-		if text[i] != masked[i] {
-			break
-		}
-		if text[i] == '\n' {
-			at = i + 1
-		}
-	}
-	return at
 }

@@ -57,6 +57,7 @@ func (h *Hank) variableRules(out *diagnostic.Reporter) {
 		case strings.IndexByte(value, 0) >= 0:
 			h.report(out, at, "bad-value", "", "%q cannot be in an environment: it has a NUL character", name)
 		}
+		h.fits(at, "the variable", len("HANK_VAR_"+name+"="+value), out)
 	}
 }
 

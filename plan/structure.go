@@ -7,11 +7,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"hank/internal/lazyregexp"
 	"hank/internal/pattern"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/jsonshape"
+	"hank/plan/steps"
 )
 
 // structure reports what is wrong with the hank beyond its fields.
@@ -121,7 +121,8 @@ func (h *Hank) promptRules(p place, out *diagnostic.Reporter) {
 		{"promptText", c.PromptText}, {"appendSystemPromptText", c.AppendSystemPromptText}, {"exhaustWithPrompt", c.ExhaustWithPrompt},
 	} {
 		if t.text != "" {
-			promptText(t.text, func(rule, message string) { h.report(out, p.pointer+"/"+t.field, rule, "", "%s", message) })
+			nothing := t.field == "promptText" && kindOfPrompt(c) == taskPrompt && isNothing(t.text) && !out.AnyIDs
+			promptText(t.text, nothing, func(rule, message string) { h.report(out, p.pointer+"/"+t.field, rule, "", "%s", message) })
 			h.placeholderRules(p.pointer+"/"+t.field, t.text, c.Model.Kind().RunsScript, out)
 		}
 	}
@@ -143,9 +144,15 @@ func (h *Hank) textIsEmpty(pointer string) bool {
 	return n != nil && n.Kind == '"' && n.Text == ""
 }
 
-// promptText judges the text of a prompt.
-func promptText(text string, report func(rule, message string)) {
+// isNothing reports whether an agent is told nothing by a text.
+func isNothing(text string) bool { return strings.TrimSpace(withoutComments(text)) == "" }
+
+// promptText judges the text of a prompt; nothing says that an agent is told nothing by it
+// and what is before it.
+func promptText(text string, nothing bool, report func(rule, message string)) {
 	switch {
+	case nothing:
+		report("no-prompt", "nothing is left of the prompt without front matter and comments: the agent would not start")
 	case strings.TrimSpace(text) == "":
 		report("prompt-empty", "the prompt is blank")
 	case len(text) > largePrompt:
@@ -168,6 +175,7 @@ func (h *Hank) codonRules(p place, out *diagnostic.Reporter) {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.IndexByte(value, 0) >= 0 {
 			h.report(out, p.pointer+"/env/"+jsonshape.Escape(key), "bad-value", "", "%q cannot be an environment variable", key)
 		}
+		h.fits(p.pointer+"/env/"+jsonshape.Escape(key), "the variable", len(key+"="+value), out)
 	}
 	if kind := c.Model.Kind(); kind.NamesProgram != (len(c.Exec) > 0) || kind.NamesProgram && c.Exec[0] != path.Base(c.Exec[0]) && !path.IsAbs(c.Exec[0]) {
 		h.execRule(p, out)
@@ -196,6 +204,8 @@ func (h *Hank) rigRules(p place, out *diagnostic.Reporter) {
 		if r.Copy != nil && r.Copy.To != "" {
 			if why := pattern.BadTarget(r.Copy.To); why != "" {
 				h.report(out, at+"/copy/to", "bad-target", "name the whole target, relative to the workspace", "%q %s", r.Copy.To, why)
+			} else if pattern.LongName(r.Copy.To) && !r.AllowFailure && !out.AnyIDs {
+				h.report(out, at+"/copy/to", "bad-target", "", "it has a name of more than %d bytes, which no file system takes", pattern.LongestName)
 			}
 			to := path.Clean(r.Copy.To)
 			if targets[to] {
@@ -221,25 +231,23 @@ func (h *Hank) commandRules(at, run string, out *diagnostic.Reporter) {
 		h.report(out, at+"/command/run", "bad-value", "", "the command is blank")
 	}
 	h.dangerous(out, at+"/command/run", run)
+	h.fits(at+"/command/run", "the command", len(run), out)
 }
 
-// destroyers are commands that hardly anybody wants in an automatic step.
-var destroyers = []*lazyregexp.Regexp{
-	lazyregexp.New(`\brm\s+(-[a-zA-Z-]+\s+)*-[a-zA-Z]*[rR][a-zA-Z]*\s+(-[a-zA-Z-]+\s+)*["']?(/|~/?|\$HOME/?|\$\{HOME\}/?|/\*)["']?(\s|;|&|\||$)`),
-	lazyregexp.New(`>\s*/dev/(sd[a-z]|nvme\d|vd[a-z]|hd[a-z]|disk\d)`),
-	lazyregexp.New(`\bdd\b[^;&|\n]*\bof=/dev/`),
-	lazyregexp.New(`\bmkfs(\.\w+)?\s`),
-	lazyregexp.New(`(?i)\bformat\s+[a-z]:`),
-	lazyregexp.New(`(?i)\bdel\s+(/\w\s+)*/s\b`),
-	lazyregexp.New(`:\(\)\s*\{\s*:\s*\|\s*:`),
+// maxArgument is the longest argument, or variable with its name, that Linux gives a process
+// (MAX_ARG_STRLEN with its NUL).
+const maxArgument = 32*4096 - 1
+
+// fits reports what no process can be given.
+func (h *Hank) fits(pointer, what string, size int, out *diagnostic.Reporter) {
+	if size > maxArgument && !out.AnyIDs { // what is stored has been taken
+		h.report(out, pointer, "too-long", "put it into a file", "%s has %d bytes, and one argument or variable of a process may have %d", what, size, maxArgument)
+	}
 }
 
 func (h *Hank) dangerous(out *diagnostic.Reporter, pointer, command string) {
-	for _, d := range destroyers {
-		if found := d.FindString(command); found != "" {
-			h.report(out, pointer, "dangerous-command", "commands run with your rights, and not only in the workspace", "%s looks dangerous", jsonshape.Quote(strings.TrimSpace(found)))
-			return
-		}
+	if found := steps.Destroyer(command); found != "" {
+		h.report(out, pointer, "dangerous-command", "commands run with your rights, and not only in the workspace", "%s looks dangerous", jsonshape.Quote(strings.TrimSpace(found)))
 	}
 }
 

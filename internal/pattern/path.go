@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,14 @@ func BadTarget(to string) string {
 		}
 	}
 	return ""
+}
+
+// LongestName is the longest name of a file in bytes.
+const LongestName = 255
+
+// LongName reports whether a path has a name that no file can have.
+func LongName(p string) bool {
+	return slices.ContainsFunc(strings.Split(p, "/"), func(step string) bool { return len(step) > LongestName })
 }
 
 // Outside is what BadPath says of a path that climbs.

@@ -64,6 +64,7 @@ var rules = map[string]Rule{
 	"prompt-missing":      {Severity: Error, Says: "a codon has neither promptFile nor promptText"},
 	"prompt-twice":        {Severity: Warning, Says: "a codon has promptFile and promptText; the file takes precedence"},
 	"prompt-empty":        {Severity: Warning, Says: "a prompt is blank"},
+	"no-prompt":           {Severity: Error, Says: "nothing is left of an agent's prompt without its front matter and comments"},
 	"prompt-large":        {Severity: Warning, Says: "a prompt is over 1 MiB"},
 	"prompt-encoding":     {Severity: Error, Says: "a prompt is not UTF-8 or has NUL characters"},
 	"unknown-placeholder": {Severity: Error, Says: "a prompt or script has something like <%DATA_DIR%> that is not a placeholder"},
@@ -81,7 +82,8 @@ var rules = map[string]Rule{
 	"literal-secret":      {Severity: Warning, Says: "a text contains what looks like a secret; it is stored with every execution"},
 	"private-file":        {Severity: Warning, Says: "a rig copies a file that usually contains secrets, such as .env"},
 	"dangerous-command":   {Severity: Warning, Says: "a command looks as if it could destroy more than the workspace"},
-	"bad-target":          {Severity: Error, Says: "a copy target is absolute, leads out of the workspace, or touches a protected name"},
+	"too-long":            {Severity: Error, Says: "a command, a variable or a system prompt is longer than one argument of a process may be (131,071 bytes)"},
+	"bad-target":          {Severity: Error, Says: "a copy target is absolute, leads out of the workspace, touches a protected name, or cannot be made"},
 	"target-twice":        {Severity: Warning, Says: "two copies of a rig have the same target; the later one replaces the earlier one"},
 
 	// the order of codons

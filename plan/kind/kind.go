@@ -44,14 +44,16 @@ type Harness struct {
 	ReportsLate bool
 	// TakesRest is set if it takes the models of the providers that no other has of its own.
 	TakesRest bool
+	// SystemArgument is set if its agent is given the system prompt as an argument.
+	SystemArgument bool
 	// UsesModel is set if its agent works with the model of a provider. A model has a price,
 	// its answers are waited for, and the provider can refuse.
 	UsesModel bool
 }
 
 var table = []Harness{
-	{Name: "claude", Provider: "anthropic", Driven: true, Choice: "an anthropic model", HasSessions: true, UsesModel: true},
-	{Name: "codex", Provider: "openai", Driven: true, Choice: "an openai model", HasSessions: true, UsesModel: true},
+	{Name: "claude", Provider: "anthropic", Driven: true, Choice: "an anthropic model", SystemArgument: true, HasSessions: true, UsesModel: true},
+	{Name: "codex", Provider: "openai", Driven: true, Choice: "an openai model", SystemArgument: true, HasSessions: true, UsesModel: true},
 	{Name: "gemini", Provider: "google", Driven: true, Choice: "a google model", HasSessions: true, UsesModel: true},
 	{Name: "opencode", OwnOffer: true, Driven: true, Choice: `"opencode/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
 	{Name: "pi", TakesRest: true, Driven: true, Choice: `"pi/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},

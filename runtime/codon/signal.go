@@ -81,7 +81,7 @@ func (a *attempt) silence() time.Duration {
 // timeout is how long the agent of the attempt may work, all its turns together; 0: as
 // long as it takes.
 func (a *attempt) timeout() time.Duration {
-	return time.Duration(a.Entry.Codon.Timeout * float64(time.Second))
+	return a.Entry.Codon.Limit()
 }
 
 // timeoutLeft is what is left of the timeout for the next turn; 0 is no limit.
