@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"hank/internal/pattern"
@@ -111,7 +112,7 @@ func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (
 		at = path.Join(at, step)
 		var err error
 		if info, err = l.stat(at); err != nil {
-			l.notFound(doc, pointer, ref, at, err)
+			l.notFound(doc, pointer, base, ref, at, err)
 			return "", nil, false
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
@@ -122,17 +123,17 @@ func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (
 	return name, info, true
 }
 
-func (l *loader) notFound(doc *jsonshape.Document, pointer, ref, at string, err error) {
+func (l *loader) notFound(doc *jsonshape.Document, pointer, base, ref, at string, err error) {
 	// A file in the middle of a path gives ENOTDIR, which is no ErrNotExist.
 	if up, upErr := l.source.stat(path.Dir(at)); errors.Is(err, fs.ErrNotExist) || upErr == nil && !up.IsDir() {
-		l.report(doc, pointer, "missing-reference", l.nearFile(at), "not found: %q", ref)
+		l.report(doc, pointer, "missing-reference", l.nearFile(base, at), "not found: %q", ref)
 		return
 	}
 	l.report(doc, pointer, "unreadable-reference", "", "%q cannot be reached: %v", ref, err)
 }
 
-// nearFile suggests a file with nearly the same name.
-func (l *loader) nearFile(missing string) string {
+// nearFile suggests a file with nearly the same name, as a reference that is relative to base.
+func (l *loader) nearFile(base, missing string) string {
 	entries, err := l.source.list(path.Dir(missing))
 	if err != nil || len(entries) > 10000 {
 		return ""
@@ -141,8 +142,9 @@ func (l *loader) nearFile(missing string) string {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if near := typo.Nearest(path.Base(missing), names); near != "" {
-		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(missing), near))
+	near := typo.Nearest(path.Base(missing), names)
+	if ref, err := filepath.Rel(base, path.Join(path.Dir(missing), near)); near != "" && err == nil {
+		return fmt.Sprintf("did you mean %q?", filepath.ToSlash(ref))
 	}
 	return ""
 }

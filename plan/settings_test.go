@@ -67,6 +67,10 @@ func TestEnvironmentSettings(t *testing.T) {
 		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=0", want: config.Settings{IgnoreRigFailures: &no}},
 		{env: "HANKWEAVE_RUNTIME_MODEL=a HANKWEAVE_RUNTIME_MODEL=b", want: config.Settings{Model: "b"}},
 		{env: "HANKWEAVE_RUNTIME_ANTHROPIC_BASE_URL=http://x/", want: config.Settings{AnthropicBaseURL: "http://x/"}},
+		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=no", want: config.Settings{IgnoreRigFailures: &no}},
+		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=False", want: config.Settings{IgnoreRigFailures: &no}},
+		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=", want: config.Settings{IgnoreRigFailures: &no}},
+		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=True", bad: []string{"wrong-type"}},
 		{env: "HANKWEAVE_RUNTIME_IGNORE_RIG_FAILURES=yes", bad: []string{"wrong-type"}},
 		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=20GB", want: config.Settings{CheckpointCap: "20GB"}},
 		{env: "HANKWEAVE_RUNTIME_CHECKPOINT_CAP=0", want: config.Settings{CheckpointCap: "0"}},
@@ -90,6 +94,11 @@ func TestEnvironmentSettings(t *testing.T) {
 	}
 	if _, ds := config.ParseEnviron([]string{"HANKWEAVE_RUNTIME_MODLE=x"}); !strings.Contains(ds[0].Hint, "HANKWEAVE_RUNTIME_MODEL") {
 		t.Errorf("the hint must name the variable: %s", ds[0])
+	}
+	for _, name := range []string{"BUDGET", "BUDGETS"} {
+		if _, ds := config.ParseEnviron([]string{"HANKWEAVE_RUNTIME_" + name + "=5"}); strings.Contains(ds[0].Hint, "HANKWEAVE_RUNTIME_BUDGET") {
+			t.Errorf("there is no variable of that name: %s", ds[0])
+		}
 	}
 }
 

@@ -100,9 +100,10 @@ const variablePrefix = "HANKWEAVE_RUNTIME_"
 
 // ParseEnviron reads the settings in an environment (KEY=value):
 // HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUT is shimIdleTimeout,
-// HANKWEAVE_RUNTIME_SENTINEL_X is x of sentinel. Booleans are true, 1, false
-// and 0. A budget has no variable. A name that means nothing is an error, so
-// that a slip of the pen is not silently another setting.
+// HANKWEAVE_RUNTIME_SENTINEL_X is x of sentinel. Booleans are true and 1,
+// or false, 0, no, n, off and nothing. A budget has no variable. A name or a boolean
+// that means nothing is an error, so that a slip of the pen is not silently another
+// setting.
 func ParseEnviron(environ []string) (Settings, []diagnostic.Diagnostic) {
 	var out diagnostic.Reporter
 	doc := &jsonshape.Document{File: diagnostic.Environment, Root: &jsonshape.Node{Kind: '{'}}
@@ -155,7 +156,11 @@ func snakeCase(name string) string {
 func variableHint(s *jsonshape.Shape, snake string) string {
 	var names []string
 	for _, f := range s.Fields {
-		names = append(names, snakeCase(f.Name))
+		if f.Shape.TakesText() {
+			names = append(names, snakeCase(f.Name))
+		} else if snakeCase(f.Name) == snake {
+			return f.Name + " has no variable: set it in hankweave.json"
+		}
 	}
 	if near := typo.Nearest(snake, names); near != "" {
 		return "did you mean " + variablePrefix + near + "?"

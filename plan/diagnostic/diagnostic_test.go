@@ -19,6 +19,7 @@ func TestAMessageNamesItsField(t *testing.T) {
 		{"/hank/0/id", `"a" is invalid`, `id: "a" is invalid`},
 		{"/hank/0/env/A~1B", `must be a string`, `env.A/B: must be a string`},
 		{"/port", "must be a whole number", "port: must be a whole number"},
+		{"/variables/x\n::warning::y", "it is wrong", `variables."x\n::warning::y": it is wrong`},
 		{"/hank/0/env/", "cannot be a variable", "env.: cannot be a variable"},
 	} {
 		if got := naming(c.pointer, c.message); got != c.want {

@@ -13,6 +13,11 @@ import (
 // by itself gets the name, from the codon or loop on, in front.
 func naming(pointer, message string) string {
 	steps := jsonshape.Steps(pointer)
+	for i, step := range steps {
+		if strings.ContainsFunc(step, func(r rune) bool { return !unicode.IsPrint(r) }) { // a line end would begin a line
+			steps[i] = jsonshape.Quote(step)
+		}
+	}
 	for len(steps) >= 2 && (steps[0] == "hank" || steps[0] == "codons") && isIndex(steps[1]) {
 		steps = steps[2:]
 	}

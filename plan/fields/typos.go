@@ -14,9 +14,9 @@ var codonTypos = map[string]string{
 	"mode": "continuationMode", "continuation": "continuationMode", "continueMode": "continuationMode", "continue": "continuationMode",
 	"sentinel": "sentinels", "observers": "sentinels", "retry": "onFailure and retryConfig", "retries": "onFailure and retryConfig", "failurePolicy": "onFailure",
 	"maxCost": "budget.maxDollars", "costLimit": "budget.maxDollars", "maxDollars": "budget.maxDollars",
-	"maxDuration": "budget.maxTimeSeconds", "maxDurationSeconds": "budget.maxTimeSeconds", "timeLimit": "budget.maxTimeSeconds", "maxTime": "budget.maxTimeSeconds",
+	"maxDuration": "budget.maxTimeSeconds", "maxDurationSeconds": "budget.maxTimeSeconds", "timeLimit": "budget.maxTimeSeconds", "maxTime": "budget.maxTimeSeconds", "maxTimeSeconds": "budget.maxTimeSeconds",
 	"timeoutSeconds": "timeout", "idleTimeout": "shimIdleTimeout",
-	"maxTokens": "budget.maxOutputTokens", "tokenLimit": "budget.maxOutputTokens", "maxOutputTokens": "budget.maxOutputTokens",
+	"maxTokens": "budget.maxOutputTokens", "tokenLimit": "budget.maxOutputTokens", "maxOutputTokens": "budget.maxOutputTokens", "maxContextTokens": "budget.maxContextTokens", "onExceeded": "budget.onExceeded",
 	"skip": "skipIf", "when": "skipIf", "if": "skipIf", "unless": "skipIf", "condition": "skipIf",
 	"expects": "expect", "ensure": "expect", "assert": "expect", "postcondition": "expect", "postconditions": "expect", "verify": "expect", "marker": "expect.marker",
 	"title": "name", "label": "name",
@@ -28,7 +28,8 @@ var loopTypos = map[string]string{
 	"until": "terminateOn", "terminate": "terminateOn", "stop": "terminateOn",
 	"iterations": `terminateOn: {"type": "iterationLimit", "limit": …}`, "limit": `terminateOn: {"type": "iterationLimit", "limit": …}`,
 	"maxIterations": `terminateOn: {"type": "iterationLimit", "limit": …}`, "times": `terminateOn: {"type": "iterationLimit", "limit": …}`,
-	"maxCost": "budget.maxDollars", "archive": "archiveOnSuccess", "title": "name",
+	"maxCost": "budget.maxDollars", "maxDollars": "budget.maxDollars", "maxTimeSeconds": "budget.maxTimeSeconds", "onExceeded": "budget.onExceeded",
+	"archive": "archiveOnSuccess", "title": "name",
 	"approval": "gate", "approve": "gate", "humanApproval": "gate", "gates": "gate",
 }
 

@@ -202,11 +202,12 @@ func (s *Shape) TakesText() bool {
 func (s *Shape) FromText(text string) Node {
 	switch s.kind {
 	case aBool:
-		switch text {
-		case "true", "1":
-			return Node{Kind: 't'}
-		case "false", "0":
+		switch strings.ToLower(text) {
+		case "false", "0", "no", "n", "off", "":
 			return Node{Kind: 'f'}
+		}
+		if text == "true" || text == "1" {
+			return Node{Kind: 't'}
 		}
 	case aWhole, aNumber:
 		if jsontext.Value(text).Kind() == '0' && jsontext.Value(text).IsValid() {
