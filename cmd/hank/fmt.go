@@ -12,13 +12,11 @@ import (
 
 	"hank/internal/term"
 	"hank/internal/vfs"
+	"hank/plan/diagnostic"
 	"hank/plan/format"
 	"hank/runtime/exitcode"
 	"hank/runtime/report/output"
 )
-
-// mostToFormat is what hank reads of a hank.json, in bytes.
-const mostToFormat = 16 << 20
 
 func fmtCommand() *cli.Command {
 	return &cli.Command{
@@ -28,12 +26,12 @@ and laying out twice is the same as once. An object or array that begins on one 
 stays there if it has at most 120 characters; else each member has its line. FILE is any
 JSON file, such as that of a sentinel; DIR means the hank.json (or strand.json) and the
 hankweave.json in it (default: the current directory). - reads standard input and prints
-the result. A file that is no JSON is not touched, and the others are
-laid out.
+the result. A file that is no JSON, cannot be read or would have more than 16 MiB is
+not touched, and the others are laid out.
 
 Example: hank fmt --check my-hank other/hank.json
 
-Exit code 0: all are laid out; 1: with --check, one is not; 3: one is no JSON.`,
+Exit code 0: all are laid out; 1: with --check, one is not; 3: one cannot be.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "check", Usage: "write nothing; list the files that would be changed"},
 			jsonFlag,
@@ -128,15 +126,16 @@ func layOut(c *cli.Context, name string) (output.FormattedFile, error) {
 	var err error
 	if name == "-" {
 		f.File = "standard input"
-		data, err = io.ReadAll(io.LimitReader(c.App.Reader, mostToFormat+1))
-		if err == nil && len(data) > mostToFormat {
-			err = fmt.Errorf("it has more than %d bytes", mostToFormat)
+		data, err = io.ReadAll(io.LimitReader(c.App.Reader, format.Most+1))
+		if err == nil && len(data) > format.Most {
+			err = fmt.Errorf("it has more than %d bytes", format.Most)
 		}
 	} else {
-		data, err = vfs.ReadLimited(name, mostToFormat)
+		data, err = vfs.ReadLimited(name, format.Most)
 	}
 	if err != nil {
-		return f, &exitcode.UsageError{Why: fmt.Sprintf("cannot read %s: %v", f.File, err)}
+		f.Diagnostics = []diagnostic.Diagnostic{{Severity: diagnostic.Error, Rule: "missing-file", File: f.File, Message: err.Error()}}
+		return f, nil
 	}
 	text, wrong := format.Text(f.File, data)
 	if f.Diagnostics = wrong; len(wrong) > 0 {
@@ -197,7 +196,7 @@ func replace(name string, old, text []byte) (err error) {
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err
 	}
-	if now, err := vfs.ReadLimited(real, mostToFormat); err != nil || !bytes.Equal(now, old) {
+	if now, err := vfs.ReadLimited(real, format.Most); err != nil || !bytes.Equal(now, old) {
 		return errors.Join(fmt.Errorf("%s was changed while it was laid out; it was left as it is", term.ShortPath(real)), err)
 	}
 	return os.Rename(tmp.Name(), real)

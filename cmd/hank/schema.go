@@ -9,6 +9,7 @@ import (
 
 	"hank/internal/vfs"
 	"hank/plan/fields"
+	"hank/plan/format"
 	"hank/runtime/exitcode"
 	"hank/runtime/report/output"
 )
@@ -51,7 +52,7 @@ func writeSchemas(c *cli.Context, dir string, all []fields.PublishedSchema) erro
 	written := output.SchemaFiles{Schema: 1}
 	for _, s := range all {
 		name := filepath.Join(dir, s.FileName())
-		old, err := vfs.ReadLimited(name, mostToFormat)
+		old, err := vfs.ReadLimited(name, format.Most)
 		if err == nil && !s.Wrote(old) {
 			return &exitcode.UsageError{Why: name + " is not a schema that hank has written; it was left as it is"}
 		}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"fmt"
 	"unicode/utf8"
 
 	"hank/plan/diagnostic"
@@ -11,6 +12,9 @@ import (
 // widest is the longest line, in characters, into which what the author has written on one
 // line is put.
 const widest = 120
+
+// Most is what hank reads of a hank.json, in bytes. No result has more.
+const Most = 16 << 20
 
 // Text lays out a JSON text. An object or array stays on one line if the author has begun it
 // there and it is not too wide; else each member has a line of its own. Of several empty
@@ -28,6 +32,10 @@ func Text(file string, data []byte) ([]byte, []diagnostic.Diagnostic) {
 	p := printer{in: data}
 	p.space()
 	p.value(0, 0)
+	if p.full() {
+		out.At(doc, 0, "", "missing-file", fmt.Sprintf("laid out it would have more than %d bytes, which hank does not read", Most), "nest less deeply")
+		return nil, out.List
+	}
 	return append(p.out.Bytes(), '\n'), nil
 }
 
@@ -37,6 +45,9 @@ type printer struct {
 	at  int
 	out bytes.Buffer
 }
+
+// full reports whether the result has become too large.
+func (p *printer) full() bool { return p.out.Len() >= Most }
 
 // space passes over white space, and counts the lines that end in it.
 func (p *printer) space() (lines int) {
@@ -87,7 +98,7 @@ func (p *printer) value(column, depth int) {
 	p.out.WriteByte(open)
 	p.at++
 	empty := true
-	for lines := p.space(); p.in[p.at] != '}' && p.in[p.at] != ']'; lines = p.space() {
+	for lines := p.space(); !p.full() && p.in[p.at] != '}' && p.in[p.at] != ']'; lines = p.space() {
 		if p.in[p.at] == ',' {
 			p.out.WriteByte(',')
 			p.at++
@@ -107,6 +118,9 @@ func (p *printer) value(column, depth int) {
 			p.out.WriteString(": ")
 		}
 		p.value(2*(depth+1)+utf8.RuneCount(p.out.Bytes()[start:])+1, depth+1) // with a comma
+	}
+	if p.full() {
+		return
 	}
 	if !empty {
 		p.line(depth)

@@ -46,6 +46,19 @@ func TestWhatIsNoJSONIsNotLaidOut(t *testing.T) {
 	}
 }
 
+// Each level of depth is two spaces in front of each line.
+func TestAResultThatHankCannotReadIsNone(t *testing.T) {
+	t.Parallel()
+	in := strings.Repeat("[\n", 9000) + strings.Repeat("]", 9000)
+	if got, ds := Text("x.json", []byte(in)); got != nil || len(ds) != 1 || !strings.Contains(ds[0].Message, "more than 16777216 bytes") {
+		t.Errorf("%d bytes: %v", len(got), ds)
+	}
+	in = strings.Repeat("[\n", 2000) + strings.Repeat("]", 2000)
+	if got, ds := Text("x.json", []byte(in)); len(got) == 0 || len(ds) != 0 {
+		t.Errorf("%d bytes: %v", len(got), ds)
+	}
+}
+
 // withoutSpace is a JSON text without the white space between its tokens.
 func withoutSpace(t interface{ Fatal(...any) }, text []byte) string {
 	var b bytes.Buffer

@@ -228,11 +228,11 @@ type FormattedFile struct {
 }
 
 // End says with which code the command ends: 1 where a file is to be laid out, 3
-// where one is no JSON.
+// where one cannot be.
 func (f *Formatted) End(code exitcode.Code) {
 	message := "a file would be laid out otherwise: see files"
 	if code == exitcode.Invalid {
-		message = "a file is not valid JSON: see the diagnostics of files"
+		message = "a file is not valid JSON, or cannot be read or laid out: see the diagnostics of files"
 	}
 	f.Error = atExit(code, "", message)
 }
