@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"hank/plan/trigger"
 )
 
 // Event is an event of the journal as a sentinel sees it.
@@ -99,7 +101,7 @@ func compileAll(list []Condition) {
 		c := &list[i]
 		_ = json.Unmarshal(c.Value, &c.value)
 		if text, ok := c.value.(string); ok && c.Operator == "matches" {
-			c.pattern, _ = regexp.Compile(text)
+			c.pattern, _ = trigger.Expression(text)
 		}
 	}
 }

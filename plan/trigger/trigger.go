@@ -6,7 +6,6 @@ package trigger
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -111,7 +110,7 @@ func (l checker) conditions(pointer string, n *jsonshape.Node, of []string) {
 		}
 		at := fmt.Sprintf("%s/%d", pointer, i)
 		if op, value := c.Member("operator"), c.Member("value"); op != nil && value != nil && op.Text == "matches" {
-			if _, err := regexp.Compile(value.Text); err != nil {
+			if _, err := Expression(value.Text); err != nil {
 				l.report(at+"/value", "sentinel-regexp", "expressions are RE2: no look-around, no back-references", fmt.Sprintf("%v", err))
 			}
 		}
