@@ -96,9 +96,9 @@ func Create(ctx context.Context, root string, o CreateOptions) (*execution.Execu
 	return x, nil
 }
 
-// ofCreation are the files of hank's directory that say nothing of an execution: a creation
-// that was killed leaves them.
-var ofCreation = []string{".gitignore", ".gitignore.tmp", "runtime.lock", "runtime.lock.tmp", "execution-meta.json.tmp"}
+// ofCreation are what hank's directory may hold without an execution: a creation that was killed
+// leaves them, and logs is there before a detached run begins.
+var ofCreation = []string{".gitignore", ".gitignore.tmp", "runtime.lock", "runtime.lock.tmp", "execution-meta.json.tmp", "logs"}
 
 // Remains says what shows that the directory root, in which there is no execution, may
 // have held one: a workspace with files, an archive, a directory of hank's with

@@ -9,13 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"hank/internal/argv"
 	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/report/output"
 )
 
@@ -24,17 +27,28 @@ import (
 const detachPatience = time.Second
 
 // detach starts the same command again, in a session of its own, with its
-// output in a file.
+// output in a file among hank's own, which no checkpoint takes.
 func detach(c *cli.Context, execution string) error {
-	root, err := filepath.Abs(orDefault(execution, "."))
+	root, err := history.Locate(execution)
+	if err != nil { // it begins here
+		root, err = filepath.Abs(".")
+	}
+	if err = cmp.Or(err, layout.Obstructed(root)); err != nil {
+		return err
+	}
+	args, err := argv.Without(c.App, os.Args, "detach")
 	if err != nil {
 		return err
 	}
-	_, absent := os.Lstat(root)
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	l := layout.Layout{Root: root}
+	made := slices.DeleteFunc([]string{l.Logs(), l.Hankweave(), root}, func(dir string) bool {
+		_, err := os.Lstat(dir)
+		return err == nil
+	})
+	if err := cmp.Or(os.MkdirAll(root, 0o755), os.MkdirAll(l.Logs(), 0o700)); err != nil {
 		return err
 	}
-	log, err := newLog(root, time.Now())
+	log, err := newLog(l.Logs(), time.Now())
 	if err != nil {
 		return err
 	}
@@ -43,13 +57,7 @@ func detach(c *cli.Context, execution string) error {
 	if err != nil {
 		return err
 	}
-	var args []string
-	for _, a := range os.Args[1:] {
-		if a != "--detach" && a != "-detach" {
-			args = append(args, a)
-		}
-	}
-	cmd := exec.Command(self, args...)
+	cmd := exec.Command(self, args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = ownSession()
 	if err := cmd.Start(); err != nil {
@@ -63,8 +71,8 @@ func detach(c *cli.Context, execution string) error {
 		if shown := showLog(log); shown == nil && !layout.Exists(root) { // what has begun nothing leaves nothing
 			_ = os.Remove(log.Name())
 			form.LogPath = nil
-			if absent != nil {
-				_ = os.Remove(root)
+			for _, dir := range made {
+				_ = os.Remove(dir)
 			}
 		}
 		code, err := endedEarly(err)
@@ -85,8 +93,8 @@ func detach(c *cli.Context, execution string) error {
 
 // newLog makes the file for the output of a detached run, named for the time;
 // another of the same second gets a number, too.
-func newLog(root string, now time.Time) (*os.File, error) {
-	base := filepath.Join(root, "hank-"+now.UTC().Format("20060102T150405Z"))
+func newLog(dir string, now time.Time) (*os.File, error) {
+	base := filepath.Join(dir, "hank-"+now.UTC().Format("20060102T150405Z"))
 	for n := 1; ; n++ {
 		name := base + ".log"
 		if n > 1 {

@@ -63,6 +63,29 @@ func Reorder(app *cli.App, args []string) ([]string, error) {
 	return out, nil
 }
 
+// Without is Reorder without a flag that takes no value, however it is written.
+func Without(app *cli.App, args []string, flag string) ([]string, error) {
+	ordered, err := Reorder(app, args)
+	if err != nil || len(ordered) < 2 || app.Command(ordered[1]) == nil {
+		return ordered, err
+	}
+	known, out := table(app.Command(ordered[1])), slices.Clone(ordered[:2])
+	for i := 2; i < len(ordered); i++ {
+		if ordered[i] == "--" {
+			return append(out, ordered[i:]...), nil
+		}
+		name, _, inline := strings.Cut(strings.TrimLeft(ordered[i], "-"), "=")
+		if name != flag {
+			out = append(out, ordered[i])
+		}
+		if known[name] && !inline {
+			i++
+			out = append(out, ordered[i])
+		}
+	}
+	return out, nil
+}
+
 // Value is the value that args give a flag of their verb, "true" where it has none; empty
 // where they do not give it. Words that no flag of the verb takes for a value are looked at,
 // too, where the command line is wrong. args[0] is the program.

@@ -102,3 +102,29 @@ func TestAFlagThatIsNotThereIsAUsageError(t *testing.T) {
 		}
 	}
 }
+
+// A flag is left out in each of its spellings, and a value or an argument that looks like
+// it stays.
+func TestAFlagIsLeftOutHoweverItIsWritten(t *testing.T) {
+	for _, spelled := range []string{"--json", "-json", "--json=true", "-json=1", "--json=t", "--json=false"} {
+		for _, c := range [][2][]string{
+			{{"hank", "verb", spelled}, {"hank", "verb"}},
+			{{"hank", "verb", "x", "-e", "d", spelled}, {"hank", "verb", "-e", "d", "--", "x"}},
+			{{"hank", "verb", spelled, "x", spelled, "--limit=3"}, {"hank", "verb", "--limit=3", "--", "x"}},
+			{{"hank", "verb", "-e", spelled, "--", spelled}, {"hank", "verb", "-e", spelled, "--", spelled}},
+		} {
+			got, err := Without(app(&parsed{}), c[0], "json")
+			if err != nil || !slices.Equal(got, c[1]) {
+				t.Errorf("%q becomes %q, %v; want %q", c[0], got, err, c[1])
+			}
+		}
+	}
+	for _, args := range [][]string{{"hank"}, {"hank", "nothing", "--json"}, {"hank", "--json"}} {
+		if got, err := Without(app(&parsed{}), args, "json"); err != nil || !slices.Equal(got, args) {
+			t.Errorf("%q becomes %q, %v", args, got, err)
+		}
+	}
+	if _, err := Without(app(&parsed{}), []string{"hank", "verb", "--jsom"}, "json"); err == nil {
+		t.Error("a flag that there is not")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -146,7 +147,11 @@ func orphaned(chain [][]string) bool {
 }
 
 func detaches(args []string) bool {
-	return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(strings.TrimLeft(a, "-"), "detach") && a[0] == '-' })
+	return slices.ContainsFunc(args, func(a string) bool {
+		name, value, inline := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		on, err := strconv.ParseBool(value)
+		return name == "detach" && a[0] == '-' && (!inline || on || err != nil)
+	})
 }
 
 // runs are the commands that run codons.

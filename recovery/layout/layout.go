@@ -81,6 +81,9 @@ func (l Layout) Reports() string { return l.Hank("reports") }
 
 func (l Layout) Homes() string { return l.Hank("homes") }
 
+// Logs is where the output of detached runs goes.
+func (l Layout) Logs() string { return l.Hank("logs") }
+
 func (l Layout) Temps() string { return l.Hank("tmp") }
 
 func (l Layout) Sentinels() string { return l.Hank("sentinels") }
