@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,10 +60,7 @@ func Create(ctx context.Context, root string, o CreateOptions) (*execution.Execu
 			return nil, err
 		}
 	}
-	if err := lock.MayActIn(root, o.Workspace); err != nil {
-		return nil, err
-	}
-	if err := layout.Obstructed(root); err != nil {
+	if err := cmp.Or(lock.MayActIn(root, o.Workspace), layout.Obstructed(root)); err != nil {
 		return nil, err
 	}
 	made, err := makeDirs(o.FS, l)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/internal/gitignore"
 	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/internal/vfs"
@@ -103,7 +104,7 @@ func (v *View) WarnOfPrivate() {
 	}
 	for _, path := range found {
 		if store.HasFile(info.Tree, path) {
-			v.Report.Add(finding.Warning, "%s is in the checkpoints, and files of this name hold secrets; treat exports as confidential, or replace those secrets and start a new execution with the line /%s in .gitignore", path, path)
+			v.Report.Add(finding.Warning, "%s is in the checkpoints, and files of this name hold secrets; treat exports as confidential, or replace those secrets and start a new execution with the line %s in .gitignore", path, gitignore.Line(path))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hank/checkpoint/packdb"
+	"hank/internal/gitignore"
 	"hank/internal/vfs"
 )
 
@@ -34,7 +35,7 @@ func LeaveOut(s *packdb.DB, paths []string) error {
 	}
 	after := leftOutMark + "\n"
 	for _, p := range slices.Sorted(maps.Keys(all)) {
-		after += "/" + globEscapes.Replace(p) + "\n"
+		after += gitignore.Pattern(p) + "\n"
 	}
 	return vfs.ReplaceFile(s.FS, filepath.Join(s.Dir, "info", "exclude"), []byte(before+after), 0o600, vfs.Durable)
 }
@@ -44,8 +45,6 @@ func LeftOut(s *packdb.DB) []string {
 	_, all := Excludes(s)
 	return slices.Sorted(maps.Keys(all))
 }
-
-var globEscapes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `, `\ `)
 
 // Excludes reads the store's info/exclude; one that cannot be read is empty.
 func Excludes(s *packdb.DB) (text string, leftOut map[string]bool) {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"hank/checkpoint/packdb"
+	"hank/internal/gitignore"
 )
 
 // Size is what a first checkpoint would hold.
@@ -103,7 +104,7 @@ func (s *Scanner) Estimate(ctx context.Context, req SnapshotRequest) (Size, erro
 			name := path[:at+slash]
 			f := dirs[name]
 			if f == nil {
-				f = &SizedDir{Path: name, Ignore: "/" + name + "/"}
+				f = &SizedDir{Path: name, Ignore: gitignore.Line(name) + "/"}
 				dirs[name] = f
 			}
 			f.Files++

@@ -44,6 +44,22 @@ func Parse(dir string, text []byte) Rules {
 	return out
 }
 
+var (
+	wildcards = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+	breaks    = strings.NewReplacer("\n", "?", "\r", "?")
+)
+
+// Pattern is the pattern, for the upper directory, that fits a path and no other. A path
+// with a line break has none.
+func Pattern(path string) string {
+	text := strings.TrimRight(path, " ")
+	return "/" + wildcards.Replace(text) + strings.Repeat(`\ `, len(path)-len(text))
+}
+
+// Line is the line of a .gitignore in the upper directory that leaves out a path. It is
+// the pattern, with a ? for a line break.
+func Line(path string) string { return breaks.Replace(Pattern(path)) }
+
 // trimTrailingSpaces takes off spaces that no backslash protects.
 func trimTrailingSpaces(line string) string {
 	end := len(line)

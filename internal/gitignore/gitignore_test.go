@@ -168,3 +168,31 @@ func TestAHostilePatternDoesNotHoldUpTheScan(t *testing.T) {
 		}
 	}
 }
+
+// The pattern of a path leaves out that path and no other, by git and by hank.
+func TestThePatternOfAPathFitsItAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	paths := []string{".env", "data [old]/.env", "*/.env", "?", "**", "#a", "!a", "-a", "a ", "a  ", "a b", " a", "a /b ", `a\`, `a\ `, `\[a]`, "a/b/c", "\t", "a\t", "\xff", "\u00e9", "'$HOME'", "[!a]", "[[:alpha:]]", "a\rb"}
+	for _, p := range paths {
+		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(Pattern(p)+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		rules, git := Parse("", []byte(Pattern(p))), stockIgnored(t, dir, paths)
+		for _, q := range paths {
+			within := p == q || strings.HasPrefix(q, p+"/")
+			if rules.Excludes(q, false) != within || git[q] != within {
+				t.Errorf("the pattern %q of %q and the path %q: git %v, hank %v", Pattern(p), p, q, git[q], rules.Excludes(q, false))
+			}
+		}
+	}
+	for _, p := range []string{"a\nb", "a\r", "a [b]\n"} {
+		rules := Parse("", []byte(Line(p)))
+		if !rules.Excludes(p, false) || strings.ContainsAny(Line(p), "\n\r") {
+			t.Errorf("the line of %q is %q", p, Line(p))
+		}
+	}
+}

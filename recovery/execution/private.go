@@ -145,13 +145,13 @@ func (x *Execution) warnOfPrivate(snap *checkpoint.Snapshot) {
 			break
 		}
 		x.Opts.Warn(fmt.Sprintf("warning: %s goes into the checkpoints, and files of this name hold secrets; treat exports as confidential, or replace those secrets", path))
-		_ = x.Note("checkpoint.private", map[string]any{"path": path, "ignore": "/" + path}) // as driver.note
+		_ = x.Note("checkpoint.private", map[string]any{"path": path, "ignore": gitignore.Line(path)}) // as driver.note
 	}
 }
 
 // privateWarning is the sentence about one file, with the line that keeps it out.
 func privateWarning(path, what string) string {
-	return fmt.Sprintf("%s %s, and files of this name hold secrets; the line /%s in .gitignore, before the first checkpoint, keeps it out", path, what, path)
+	return fmt.Sprintf("%s %s, and files of this name hold secrets; the line %s in .gitignore, before the first checkpoint, keeps it out", path, what, gitignore.Line(path))
 }
 
 // largestRules is more than any .gitignore has, in bytes.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hank/internal/gitignore"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/runtime/verdict"
@@ -256,7 +257,7 @@ func (p *printer) private() {
 		return
 	}
 	p.names(term.Yellow(p.out, "new files on the branch whose names suggest secrets:"), l.Private)
-	p.say("a line for each in %s, such as /%s, excludes them from the next landing", term.ShortPath(filepath.Join(l.Repository, ".gitignore")), quotePath(l.Private[0].String()))
+	p.say("a line for each in %s, such as %s, excludes them from the next landing", term.ShortPath(filepath.Join(l.Repository, ".gitignore")), gitignore.Line(l.Private[0].String()))
 	if !l.DryRun && l.Switch == nil && !l.Update {
 		p.say("; git%s branch -D %s removes this one", p.at.Git, shell.Quote(l.Branch))
 	}
