@@ -197,7 +197,7 @@ func unasked() string {
 func namesOf(paths []string) string {
 	quoted := make([]string, len(paths))
 	for i, p := range paths {
-		quoted[i] = shell.Quote(p)
+		quoted[i] = shell.Path(p)
 	}
 	return strings.Join(quoted, " ")
 }

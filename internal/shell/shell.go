@@ -12,3 +12,12 @@ func Quote(word string) string {
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
+
+// Path is Quote of a path: one that begins with - has ./ before it, so that no command
+// takes it for an option.
+func Path(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return Quote(path)
+}

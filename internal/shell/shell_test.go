@@ -18,3 +18,12 @@ func TestWordsAreQuotedWhereAShellWouldReadMoreInThem(t *testing.T) {
 		}
 	}
 }
+
+func TestAPathIsNoOption(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"-a": "./-a", "- b": "'./- b'", "a-b": "a-b", "/-a": "/-a", "": "''"} {
+		if got := Path(path); got != want {
+			t.Errorf("Path(%q) = %s, want %s", path, got, want)
+		}
+	}
+}

@@ -87,7 +87,7 @@ Exit code 0: written; 2: a file exists already, or there is no such template.`,
 			if dir == "." {
 				call.Say("next: hank run\n")
 			} else {
-				call.Say("next: cd %s && hank run\n", shell.Quote(dir))
+				call.Say("next: cd %s && hank run\n", shell.Path(dir))
 			}
 			return nil
 		},

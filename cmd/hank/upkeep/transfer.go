@@ -8,6 +8,7 @@ import (
 
 	"hank/checkpoint/remote"
 	"hank/cmd/hank/call"
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
@@ -35,7 +36,7 @@ func importCheckpoints(c *cli.Context, address string) error {
 	root, err := call.ExecutionOf(c)
 	if err != nil {
 		if c.String("execution") == "" {
-			return &exitcode.UsageError{Why: "no execution here to import into; create one with: hank checkpoints import " + remote.WithoutSecrets(address) + " -e DIR"}
+			return &exitcode.UsageError{Why: "no execution here to import into; create one with: hank checkpoints import " + shell.Path(remote.WithoutSecrets(address)) + " -e DIR"}
 		}
 		if root, err = filepath.Abs(c.String("execution")); err != nil {
 			return err
