@@ -18,22 +18,24 @@ var ofExecution = []string{"run", "resume", "retry", "rollback", "stop", "skip",
 // if there is no command, and as it is if it names one already. It may follow others,
 // as in "mkdir x && hank run".
 func Command(command, option string) string {
-	if command == "" || strings.Contains(command, " -e ") {
+	if words, _ := split(command); command == "" || slices.Contains(words, "-e") {
 		return command
 	}
 	return command + option
 }
 
 // Quote marks a command of hank in a message, the last of a line such as "mkdir x &&
-// hank run". One that has a backquote itself stays as it is.
+// hank run". One that has a backquote outside of quotes stays as it is.
 func Quote(line string) string {
-	if strings.Contains(line, "`") {
+	if _, end := split(line); end < len(line) {
 		return line
 	}
 	const next = "&& "
 	at := 0
 	if i := strings.LastIndex(line, next+"hank "); i >= 0 {
-		at = i + len(next)
+		if _, end := split(line[:i]); end == i { // else it is in quotes
+			at = i + len(next)
+		}
 	}
 	return line[:at] + "`" + line[at:] + "`"
 }
@@ -42,25 +44,65 @@ func Quote(line string) string {
 // those that are about the execution have the option. Backquotes around anything
 // else stay.
 func Render(text, option string) string {
-	const mark = "`hank "
+	const mark = "`"
 	var out strings.Builder
 	for {
-		before, rest, found := strings.Cut(text, mark)
-		command, after, closed := strings.Cut(rest, "`")
-		if !found || !closed || strings.Contains(command, "\n") {
+		before, rest, found := strings.Cut(text, mark+"hank ")
+		rest = "hank " + rest
+		words, end := split(rest)
+		if end < 0 || end == len(rest) { // its quotes are no shell's
+			end = strings.Index(rest, mark)
+			words = strings.Fields(rest[:max(end, 0)])
+		}
+		if !found || end < 0 || strings.Contains(rest[:end], "\n") {
 			out.WriteString(text)
 			return out.String()
 		}
-		out.WriteString(before)
-		if command = "hank " + command; needsExecution(command) {
-			command = Command(command, option)
+		command := rest[:end]
+		if needsExecution(words) {
+			command += option
 		}
-		out.WriteString(command)
-		text = after
+		out.WriteString(before + command)
+		text = rest[end+len(mark):]
 	}
 }
 
-func needsExecution(command string) bool {
-	words := strings.Fields(command)
+func needsExecution(words []string) bool {
 	return len(words) > 1 && slices.Contains(ofExecution, words[1]) && !slices.Contains(words, "--help") && !slices.Contains(words, "-e")
+}
+
+// split returns the words of the command that a text begins with, as they are written,
+// and where it ends: at a backquote outside of quotes, or with the text. -1: a quote has
+// no end.
+func split(text string) (words []string, end int) {
+	var quote byte
+	start := 0
+	word := func(end int) {
+		if end > start {
+			words = append(words, text[start:end])
+		}
+		start = end + 1
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quote != '\'':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == ' ':
+			word(i)
+		case c == '`':
+			word(i)
+			return words, i
+		}
+	}
+	word(len(text))
+	if quote != 0 {
+		return words, -1
+	}
+	return words, len(text)
 }

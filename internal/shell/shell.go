@@ -1,14 +1,22 @@
 // Package shell writes words into command lines that people copy.
 package shell
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// Quote returns a word as a POSIX shell reads it: unchanged where that is safe,
-// else in single quotes.
+const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
+
+// Quote returns a word as a POSIX shell reads it, on one line: unchanged where that is
+// safe, else in single quotes, or printed by printf where it has a line break. One that
+// ends with a line break, which no $(…) returns, is on several lines.
 func Quote(word string) string {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
-	if word != "" && strings.Trim(word, safe) == "" {
+	switch {
+	case word != "" && strings.Trim(word, safe) == "":
 		return word
+	case strings.ContainsAny(word, "\n\r") && !strings.HasSuffix(word, "\n"):
+		return printed(word)
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
@@ -20,4 +28,20 @@ func Path(path string) string {
 		path = "./" + path
 	}
 	return Quote(path)
+}
+
+// printed is a word as what printf prints.
+func printed(word string) string {
+	var format strings.Builder
+	for i, c := range []byte(word) {
+		switch {
+		case c == '\n':
+			format.WriteString(`\n`)
+		case c != ' ' && c < 0x80 && (strings.IndexByte(safe, c) < 0 || c == '%' || c == '-' && i == 0):
+			fmt.Fprintf(&format, `\%03o`, c)
+		default:
+			format.WriteByte(c)
+		}
+	}
+	return `"$(printf '` + format.String() + `')"`
 }

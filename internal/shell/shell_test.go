@@ -1,6 +1,10 @@
 package shell
 
-import "testing"
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
 
 func TestWordsAreQuotedWhereAShellWouldReadMoreInThem(t *testing.T) {
 	t.Parallel()
@@ -10,7 +14,8 @@ func TestWordsAreQuotedWhereAShellWouldReadMoreInThem(t *testing.T) {
 		"":           "''",
 		"it's $HOME": `'it'\''s $HOME'`,
 		"~/x":        "'~/x'",
-		"a\nb":       "'a\nb'",
+		"a\nb":       `"$(printf 'a\nb')"`,
+		"a\n":        "'a\n'",
 		"é":          "'é'",
 	} {
 		if got := Quote(word); got != want {
@@ -24,6 +29,21 @@ func TestAPathIsNoOption(t *testing.T) {
 	for path, want := range map[string]string{"-a": "./-a", "- b": "'./- b'", "a-b": "a-b", "/-a": "/-a", "": "''"} {
 		if got := Path(path); got != want {
 			t.Errorf("Path(%q) = %s, want %s", path, got, want)
+		}
+	}
+}
+
+// A shell reads the word that was quoted.
+func TestAShellReadsTheWordThatWasQuoted(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"", "a b", "it's $HOME", "a\nb `c` $HOME", "-n\n%s\\n", "\"a!\"\r\n'b'", "a\n", "\n\né\xff\tx", "a\\\n1"} {
+		quoted := Quote(word)
+		out, err := exec.Command("sh", "-c", "printf %s "+quoted+" && printf .").Output()
+		if err != nil || string(out) != word+"." {
+			t.Errorf("%q is quoted as %s, which sh reads as %q, %v", word, quoted, out, err)
+		}
+		if strings.ContainsAny(quoted, "\n\r") && !strings.HasSuffix(word, "\n") {
+			t.Errorf("%q is quoted on several lines", word)
 		}
 	}
 }
