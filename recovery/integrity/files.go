@@ -247,7 +247,7 @@ func (m *Monitor) isOwnName(dir, name string) bool {
 	}
 	l := m.Layout
 	return slices.ContainsFunc([]string{l.State(), l.Lock(), l.Meta(), l.Events(), l.Runs(), filepath.Dir(l.Store()), l.Index(), l.Quarantine(),
-		l.Reports(), l.Homes(), l.Temps(), l.Manifest(), l.Socket(), l.Sentinels()}, func(own string) bool {
+		l.Reports(), l.Homes(), l.Temps(), l.Logs(), l.Manifest(), l.Socket(), l.Sentinels()}, func(own string) bool {
 		return strings.HasPrefix(name, filepath.Base(own))
 	})
 }
