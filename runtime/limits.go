@@ -61,13 +61,6 @@ func (d *driver) warn(w alert.Warning) {
 	}
 }
 
-// loopBudgetOver reports whether the budget of an entry's loop is used up, so that the
-// loop ends. One that pauses ends the run before the next iteration instead.
-func (d *driver) loopBudgetOver(e plan.Entry) bool {
-	l := d.accounts.LoopLimits(d.program, e)
-	return l.Over != nil && l.OnExceeded != plan.Pause
-}
-
 // summarize says at the end of a run what was used of the budgets, if there
 // are any.
 func (d *driver) summarize() {

@@ -10,6 +10,7 @@ import (
 
 	"hank/internal/short"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/internal/testkit"
 	"hank/state"
 )
@@ -130,6 +131,45 @@ func TestALoopEndsByABudgetOfItsOwn(t *testing.T) {
 			if told := s.told("loop.iteration.completed"); len(told) != 2 || told[1]["terminationReason"] != "budget" {
 				t.Errorf("the iterations are told as %v", told)
 			}
+		})
+	}
+}
+
+// A loop that has ended by its budget stays over, whatever the codon's own limits say, and
+// however it has come to pass the budget: in the next run, once the budget is raised, and
+// after a retry of a codon behind it.
+func TestALoopThatHasEndedByItsBudgetStaysOver(t *testing.T) {
+	t.Parallel()
+	short.Skip(t)
+	const pays, gated = `echo '::hank usage {\"costUSD\":1}'; echo a >>out`, `, "onFailure": "ignore", "gate": {"id": "g", "when": "after", "kind": "approve", "summary": "?"}`
+	for _, c := range []struct{ name, loop, raised, script, codon string }{
+		{"its codon pauses", `"maxDollars": 1`, `"maxDollars": 9`, pays, `, "budget": {"maxDollars": 9, "onExceeded": "pause"}`},
+		{"what is expected takes its time", `"maxTimeSeconds": 1`, `"maxTimeSeconds": 99`, "echo a >>out", `, "expect": {"command": {"run": "sleep 1"}}`},
+		{"refused at a gate", `"maxDollars": 1`, `"maxDollars": 9`, pays, gated},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			text := func(budget string) string {
+				return `{"hank": [{"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "iterationLimit", "limit": 3}, "budget": {` + budget + `}, "codons": [
+  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "` + c.script + `"` + c.codon + `},
+  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >>out"}]},
+  {"id": "y", "name": "Y", "model": "shell", "continuationMode": "fresh", "promptText": "echo y >>out"},
+  {"id": "z", "name": "Z", "model": "shell", "continuationMode": "fresh", "promptText": "echo z >>out"}]}`
+			}
+			s := stageOf(t, text(c.loop))
+			if c.codon == gated {
+				s.must(ModeRun, exitcode.Waiting)
+				if _, err := AnswerGate(t.Context(), s.root, gate.Answer{Gate: "g#0", Status: state.GateRejected}, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
+			s.must(ModeRun, exitcode.Done)
+			s.must(ModeRun, exitcode.Done)
+			s.must(ModeRetry, exitcode.Done, func(o *command) { o.Codon = "z" })
+			put(t, s.opts.Hank, "hank.json", text(c.raised))
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.Adopt = true })
+			s.wrote("a y z")
 		})
 	}
 }

@@ -38,7 +38,6 @@ import (
 func (d *driver) judge(ctx context.Context, index int, held *state.Run, final *state.Codon) (*verdict.Outcome, error) {
 	window := d.window(index)
 	o := githistory.Judged(held, final)
-	o.BudgetExceeded = o.BudgetExceeded || d.loopBudgetOver(window[0])
 	if d.program.AwaitsVerdict(window[0], window[1:], o) {
 		failpoint.Hit("loop.ended")
 		j, end, err := d.ask(ctx, index, held, final)

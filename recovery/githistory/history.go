@@ -465,6 +465,7 @@ func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 	var before *state.Codon // the last settled one
 	for _, step := range s.LineagePath() {
 		c := step.Codon
+		over := c.FailedAtGate() && outcomes[c.CodonID].BudgetExceeded // its work has ended its loop
 		if c.FailedAtGate() {
 			delete(outcomes, c.CodonID)
 		}
@@ -478,7 +479,9 @@ func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 			continue
 		}
 		before = c
-		outcomes[c.CodonID] = Judged(step.Run, c)
+		ended := Judged(step.Run, c)
+		ended.BudgetExceeded = ended.BudgetExceeded || over
+		outcomes[c.CodonID] = ended
 		for _, o := range open {
 			if leftBehind(s, o, c) {
 				was := outcomes[o.CodonID]

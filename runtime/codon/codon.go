@@ -107,6 +107,7 @@ func (a *attempt) checkpoint(ctx context.Context, final *state.Codon) (*state.Co
 	if final.Settling == nil && len(final.Notes) == 0 {
 		final.Notes = a.notes
 	}
+	final.BudgetExceeded = a.ofLoop(final)
 	return a.host.Checkpoint(ctx, final)
 }
 

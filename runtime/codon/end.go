@@ -56,6 +56,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 		finished.Finished = true
 		next.BudgetExceeded = &finished
 	}
+	next.BudgetExceeded = a.ofLoop(next.Conclude(ended))
 	if res.verdict.Session != "" {
 		next.ClaudeSessionID = res.verdict.Session
 	}

@@ -26,6 +26,24 @@ func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
 	return hit
 }
 
+// ofLoop is what a final record says of limits: that its loop's own is reached, if the loop
+// ends with it and nothing else in the record ends the loop. The codon may have passed that
+// limit without being interrupted: by what followed its agent, or where it pauses and its
+// loop does not.
+func (a *attempt) ofLoop(final *state.Codon) *state.BudgetExceeded {
+	hit := final.BudgetExceeded
+	if !final.Settled() || a.LoopLimits.OnExceeded == plan.Pause || hit.EndsLoop() {
+		return hit
+	}
+	own := a.LoopLimits.Exceeded(budget.Use{Cost: final.Cost(), Time: final.EndTime.Sub(final.StartTime.Time)})
+	if own == nil {
+		return hit
+	}
+	of := *own
+	of.OnExceeded, of.Finished = a.LoopLimits.OnExceeded, hit == nil || hit.Finished
+	return &of
+}
+
 // atLimit is the end of an attempt that has reached a limit: cutOff, or when it had ended.
 func (a *attempt) atLimit(s state.Settling, cutOff bool) state.Settling {
 	s.Status = state.Completed
