@@ -117,10 +117,10 @@ func awaited(s *state.State, p *plan.Program) (index int, held *state.Run, final
 	return index, last.Run, last.Codon
 }
 
-// verdictMissing reports whether the plan is completed but for the verdict on its last
-// iteration.
-func (d *driver) verdictMissing() bool {
-	_, _, final := awaited(d.x.State(), d.program)
+// AwaitsVerdict reports whether it is to be decided first whether the loop that an execution
+// is at the end of continues: no codon is next before that.
+func AwaitsVerdict(s *state.State, p *plan.Program) bool {
+	_, _, final := awaited(s, p)
 	return final != nil
 }
 

@@ -22,7 +22,7 @@ import (
 func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	s := d.x.State()
 	d.still = time.Now()
-	at := startpoint.Situation{State: s, From: d.from, Replaced: d.replaced, ArchiveDue: d.archiveMissing(), VerdictDue: d.verdictMissing()}
+	at := startpoint.Situation{State: s, From: d.from, Replaced: d.replaced, ArchiveDue: d.archiveMissing(), VerdictDue: AwaitsVerdict(s, d.program)}
 	st, err := d.decided(at)
 	if err != nil {
 		return st, err
@@ -50,7 +50,8 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 			return st, ask
 		}
 	}
-	if over, err := d.bounds.Start(&there); err != nil || over != "" {
+	if at.VerdictDue && st.Position == nil { // the verdict decides which codon is next
+	} else if over, err := d.bounds.Start(&there); err != nil || over != "" {
 		st.End = &verdict.Outcome{Reason: state.EndUntil, Code: exitcode.Stopped, Detail: over}
 		return st, err
 	}

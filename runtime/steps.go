@@ -62,13 +62,21 @@ func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 		d.settled = last.Codon
 	}
 	next := s.Next()
-	if index, _, left := awaited(s, d.program); left != nil {
+	index, _, left := awaited(s, d.program)
+	if left != nil {
 		next = index // its loop may continue
 	}
 	d.lookAhead(next)
 	d.show(d.begun())
-	if end, err := d.judgeLeft(ctx); err != nil || end != nil {
-		return verdict.Deref(end), err
+	if left != nil {
+		if end, err := d.judgeLeft(ctx); err != nil || end != nil {
+			return verdict.Deref(end), err
+		}
+		if over, err := d.bounds.Start(d.x.State()); err != nil {
+			return verdict.Outcome{Reason: state.EndUntil, Code: verdict.CodeOf(err), Detail: verdict.Sentence(err)}, nil
+		} else if over != "" {
+			return verdict.Outcome{Reason: state.EndUntil, Code: exitcode.Stopped, Detail: over}, nil
+		}
 	}
 	for i, more := d.x.State().Next(), true; more; i++ {
 		if end, err := d.goThrough(ctx, i); err != nil || end != nil {

@@ -133,15 +133,19 @@ func of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, *
 }
 
 func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
-	next, count := seen.State.Next(), 0
+	next, count, ended := seen.State.Next(), 0, false
 	f.Finished = next
 	for i, e := range seen.Entries {
 		c := Codon{CodonID: e.CodonID, Name: e.Codon.Name, Action: runs}
 		c.begins(seen, e.Codon, i-next, r)
+		if i > 0 && i >= next {
+			before := seen.Entries[i-1]
+			ended = ended || seen.Bounds.Between(&state.Codon{CodonID: before.CodonID, LoopContext: before.LoopContext}, e) != ""
+		}
 		switch {
 		case i < next:
 			c.Action = isFinished
-		case seen.Over != "", r.StopAfter > 0 && count >= r.StopAfter, i > next && r.Only, f.past(seen.Bounds.Codon):
+		case seen.Over != "", r.StopAfter > 0 && count >= r.StopAfter, r.Only && (i > next || seen.Awaits), ended:
 			c.Action = isLeft
 		case e.CodonID == seen.Redone:
 			c.Action = runsAgain
@@ -152,6 +156,9 @@ func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 			count++
 		}
 		f.Codons = append(f.Codons, c)
+	}
+	if seen.Awaits { // its loop may continue
+		next--
 	}
 	settings := *seen.Program
 	extent := settings.Extent(len(seen.Entries), func(i int) *plan.LoopContext { return seen.Entries[i].LoopContext }, next)
@@ -176,16 +183,6 @@ func (c *Codon) begins(seen *foreseen, with *plan.Codon, at int, r request.Reque
 		}
 	}
 	c.Model, c.Harness = with.Model.String(), with.Model.Kind().Name
-}
-
-// past reports whether a codon is among those that were listed as run.
-func (f *Forecast) past(id state.CodonID) bool {
-	for _, c := range f.Codons {
-		if id != "" && c.CodonID == id && c.Action != isFinished {
-			return true
-		}
-	}
-	return false
 }
 
 func (f *Forecast) ofBudget(seen *foreseen, r request.Request) {

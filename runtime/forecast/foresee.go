@@ -39,6 +39,7 @@ type foreseen struct {
 	State    *state.State  // from where it would start: with its plan, and its position; nil: View is
 	Entries  []plan.Entry  // of the plan, as far as it is laid out
 	Bounds   bounds.Bounds // how far it would go
+	Awaits   bool          // it is decided first whether a loop continues
 	Over     string        // why it would run nothing; empty: it would run
 	Code     exitcode.Code // with which it would end, where it would run nothing
 	Move     string        // retry, restart: the workspace goes to To first; empty: it stays
@@ -129,6 +130,9 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 // passGates foresees what becomes of the gates before the next codon: the run asks at one, or has
 // a codon fail for the answer that it got.
 func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
+	if f.Awaits { // which gates come depends on the verdict
+		return nil
+	}
 	run := &state.Run{RunID: "dry-run", Status: state.StatusRunning, StartingConditions: startpoint.Conditions(f.State, st, r.Mode, "")}
 	for begun := false; ; {
 		now := time.Now()
@@ -284,7 +288,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		}
 		from = &t
 	}
-	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from}, r, a)
+	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from, VerdictDue: runtime.AwaitsVerdict(s, f.Program)}, r, a)
 	if err != nil {
 		return err
 	}
@@ -315,6 +319,9 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	}
 	if err := f.until(r); err != nil {
 		return err
+	}
+	if f.Awaits = st.End == nil && st.Position == nil && runtime.AwaitsVerdict(f.State, f.Program); f.Awaits {
+		f.remark(fmt.Sprintf("whether loop %s continues is decided first", f.Entries[f.State.Next()-1].LoopContext.LoopID))
 	}
 	if st.End != nil {
 		f.Over, f.Code = "the hank is completed", st.End.Code
@@ -407,6 +414,9 @@ func (f *foreseen) until(r request.Request) error {
 
 // bound foresees that there is nothing to run as far as the command goes.
 func (f *foreseen) bound() (err error) {
+	if f.Awaits {
+		return nil
+	}
 	if f.Over, err = f.Bounds.Start(f.State); f.Over != "" {
 		f.Code = exitcode.Stopped
 	}
