@@ -4,10 +4,12 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -231,6 +233,61 @@ func TestAnIgnoredRejectionInALoopLeadsOn(t *testing.T) {
 		s.must(ModeRun, exitcode.Done)
 		if got, judged := content(t, s.workspace(), "out"), s.judged("l"); got != "0\n1\nz\n" || len(judged) < 2 || judged[len(judged)-1].Decision != loop.Stop {
 			t.Errorf("%s: it made %q, %v, %+v", point, got, s.records(), judged)
+		}
+	}
+}
+
+// A verdict from before a rejection does not hold for the iteration after it, in the same run
+// and in the next one; the iteration that follows is compared with the work that was rejected.
+func TestARejectedIterationIsJudgedAgain(t *testing.T) {
+	t.Parallel()
+	short.Skip(t)
+	for _, wait := range []bool{false, true} {
+		s := stageOf(t, `{"hank": [
+		  {"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "plateau", "vote": "tree", "consensus": 1, "minIterations": 2, "limit": 4},
+		   "codons": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "onFailure": "ignore", "promptText": "echo x >out",
+		     "gate": {"id": "g", "kind": "approve", "when": "after", "summary": "Good?"}}]}]}`)
+		answered := make(chan error, 1)
+		answer := func(i int) error {
+			status := state.GateApproved
+			if i == 1 {
+				status = state.GateRejected
+			}
+			_, err := AnswerGate(t.Context(), s.root, gate.Answer{Gate: "g#" + strconv.Itoa(i), Status: status}, "")
+			return err
+		}
+		if wait {
+			go func() {
+				for i, until := 0, time.Now().Add(time.Minute); i < 3; {
+					if err := answer(i); err == nil {
+						i++
+					} else if time.Now().After(until) {
+						answered <- err
+						return
+					}
+					time.Sleep(20 * time.Millisecond)
+				}
+				answered <- nil
+			}()
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.Wait = true })
+		} else {
+			var err error
+			for i := range 3 {
+				s.must(ModeRun, exitcode.Waiting)
+				err = errors.Join(err, answer(i))
+			}
+			answered <- err
+			s.must(ModeRun, exitcode.Done)
+		}
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		var said []string
+		for _, j := range s.judged("l") {
+			said = append(said, string(j.Decision))
+		}
+		if got := strings.Join(said, " "); !strings.HasSuffix(got, " continue stop") || len(s.planIDs()) != 3 {
+			t.Errorf("wait %v: the verdicts are %s, and the plan is %v", wait, got, s.planIDs())
 		}
 	}
 }

@@ -36,8 +36,9 @@ type (
 )
 
 // Judgement is the verdict on the iteration that a record of the run has ended; nil if it
-// has none. A failure at a gate is of the attempt before it, and has its verdict. In a run the iterations of a loop follow each other, so that
-// nothing is looked for after an earlier one.
+// has none. A failure at a gate is of the attempt before it, but a verdict from before it does
+// not count: the iteration is another one with it. In a run the iterations of a loop follow
+// each other, so that nothing is looked for after an earlier one.
 func (r *Run) Judgement(c *Codon) *Judgement {
 	if c.LoopContext == nil {
 		return nil
@@ -47,6 +48,9 @@ func (r *Run) Judgement(c *Codon) *Judgement {
 			continue
 		}
 		if j.Iteration == c.LoopContext.Iteration && j.CodonID == c.CodonID && j.Attempt == c.Attempt {
+			if c.FailedAtGate() && j.Time.Before(c.StartTime.Time) {
+				return nil
+			}
 			return j
 		}
 		if j.Iteration < c.LoopContext.Iteration {

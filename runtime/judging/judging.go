@@ -30,8 +30,8 @@ type Case struct {
 
 	Last   *state.Codon   // the record that has ended the iteration
 	Codons []*state.Codon // the settled records of the iteration, newest first
-	// Before is the verdict on the iteration before it, and End the record that ended that;
-	// nil if there is none.
+	// Before is the verdict on the iteration before it, and End the newest record of that
+	// with a checkpoint; nil if there is none.
 	Before *state.Judgement
 	End    *state.Codon
 
@@ -56,8 +56,12 @@ func Find(s *state.State, last *state.Codon) Case {
 			c.Codons = append(c.Codons, k)
 			continue
 		}
-		c.End, c.Before = k, step.Run.Judgement(k)
-		break
+		if c.End == nil {
+			c.Before = step.Run.Judgement(k)
+		}
+		if c.End = k; k.Checkpoint() != "" { // a failure at a gate has none
+			break
+		}
 	}
 	return c
 }
