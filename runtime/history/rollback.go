@@ -451,7 +451,10 @@ func (o *RollbackOptions) lookingUp(look func(*state.State, *checkpoint.Store) e
 // PreviewRollback says what a rollback would do. It takes no lock and changes
 // nothing on disk.
 func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err error) {
-	return PreviewMove(ctx, o, func(_ *recovery.View, src *execution.Sources) (Target, *execution.Move, error) {
+	return PreviewMove(ctx, o, func(v *recovery.View, src *execution.Sources) (Target, *execution.Move, error) {
+		if err := o.isDue(v); err != nil {
+			return Target{}, nil, err
+		}
 		target, err := chooseTarget(src.State, src.Store, o)
 		if err != nil {
 			return target, nil, err
@@ -459,6 +462,24 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err er
 		move := o.move(*src, target)
 		return target, &move, nil
 	})
+}
+
+// isDue is the error where the target is a codon that a crash has cut off: the next command
+// that writes makes the checkpoint that its name then means.
+func (o *RollbackOptions) isDue(v *recovery.View) error {
+	run := v.State.Newest()
+	if o.Undo || run == nil || run.Live() == nil || !v.Crashed(run) {
+		return nil
+	}
+	id := string(run.Live().CodonID)
+	if o.To != id && o.To != id+":"+string(state.KindError) {
+		return nil
+	}
+	return &finding.DecisionError{
+		What:    fmt.Sprintf("codon %s was cut off by a crash, and its checkpoint is not made yet: the next command that writes makes it, and %s then means that", id, o.To),
+		Options: []string{"`hank doctor --fix` makes it, and the preview shows it"},
+		Command: "hank doctor --fix",
+	}
 }
 
 // PreviewMove says what a move would do that choose makes of what is there; without a
@@ -483,7 +504,10 @@ func PreviewMove(ctx context.Context, o RollbackOptions, choose func(*recovery.V
 // WritePatch writes what a rollback would change, as git's extended format has it.
 // Like PreviewRollback it only reads.
 func WritePatch(ctx context.Context, o RollbackOptions, w io.Writer) error {
-	return o.reading(ctx, func(_ *recovery.View, src execution.Sources) error {
+	return o.reading(ctx, func(v *recovery.View, src execution.Sources) error {
+		if err := o.isDue(v); err != nil {
+			return err
+		}
 		target, err := chooseTarget(src.State, src.Store, o)
 		if err != nil {
 			return err
