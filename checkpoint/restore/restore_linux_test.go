@@ -16,6 +16,7 @@ import (
 	"hank/checkpoint/internal/layouttest"
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/worktree"
+	"hank/internal/race"
 	"hank/internal/short"
 )
 
@@ -82,6 +83,7 @@ func TestRestoreWithoutOpenat2(t *testing.T) {
 // Read-only directories matter only to someone who is not root.
 func TestRestoreAsAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
+	race.Without(t)
 	short.Skip(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests run as an ordinary user already")
