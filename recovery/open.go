@@ -22,7 +22,7 @@ import (
 // in Report. The order:
 //
 //  1. The locks. Another runtime: *HeldError. What was read before them is read again: where
-//     another command has changed it meanwhile, everything begins anew.
+//     another command has changed it meanwhile, the opening begins again.
 //  2. The state, from the furthest verified of state.json, its backup and the journal
 //     (load.Load). A newer hank's: *state.NewerError, nothing written. Then whatever is in
 //     the way of hank's own directories goes to quarantine, the store is opened, and git is

@@ -464,7 +464,7 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err er
 	})
 }
 
-// isDue is the error where the target is a codon that a crash has cut off: the next command
+// isDue is the error where the target is a codon that a crash has interrupted: the next command
 // that writes makes the checkpoint that its name then means.
 func (o *RollbackOptions) isDue(v *recovery.View) error {
 	run := v.State.Newest()
@@ -476,7 +476,7 @@ func (o *RollbackOptions) isDue(v *recovery.View) error {
 		return nil
 	}
 	return &finding.DecisionError{
-		What:    fmt.Sprintf("codon %s was cut off by a crash, and its checkpoint is not made yet: the next command that writes makes it, and %s then means that", id, o.To),
+		What:    fmt.Sprintf("codon %s was interrupted by a crash, and its checkpoint is not made yet: the next command that writes makes it, and %s then means that", id, o.To),
 		Options: []string{"`hank doctor --fix` makes it, and the preview shows it"},
 		Command: "hank doctor --fix",
 	}
