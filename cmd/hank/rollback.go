@@ -204,8 +204,8 @@ func namesOf(paths []string) string {
 
 // inSentence is the same in a sentence, which is one line.
 func inSentence(paths []string) string {
-	if names := namesOf(paths); !strings.ContainsAny(names, "\n\r") {
-		return names
+	if !strings.ContainsAny(strings.Join(paths, ""), "\n\r") {
+		return namesOf(paths)
 	}
 	quoted := make([]string, len(paths))
 	for i, p := range paths {
