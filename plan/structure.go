@@ -202,10 +202,10 @@ func (h *Hank) rigRules(p place, out *diagnostic.Reporter) {
 	for i, r := range p.codon.RigSetup {
 		at := fmt.Sprintf("%s/rigSetup/%d", p.pointer, i)
 		if r.Copy != nil && r.Copy.To != "" {
-			if why := pattern.BadTarget(r.Copy.To); why != "" {
+			if why := steps.BadTarget(r.Copy.To); why != "" {
 				h.report(out, at+"/copy/to", "bad-target", "name the whole target, relative to the workspace", "%q %s", r.Copy.To, why)
-			} else if pattern.LongName(r.Copy.To) && !r.AllowFailure && !out.AnyIDs {
-				h.report(out, at+"/copy/to", "bad-target", "", "it has a name of more than %d bytes, which no file system takes", pattern.LongestName)
+			} else if steps.LongName(r.Copy.To) && !r.AllowFailure && !out.AnyIDs {
+				h.report(out, at+"/copy/to", "bad-target", "", "it has a name of more than %d bytes, which no file system takes", steps.LongestName)
 			}
 			to := path.Clean(r.Copy.To)
 			if targets[to] {

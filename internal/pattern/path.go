@@ -1,39 +1,6 @@
 package pattern
 
-import (
-	"path"
-	"slices"
-	"strings"
-)
-
-// BadTarget says why a path cannot be the target of a copy; empty if it can.
-func BadTarget(to string) string {
-	if why := BadPath(to); why != "" {
-		return why
-	}
-	steps := strings.Split(path.Clean(to), "/")
-	if steps[0] == "." {
-		return "is the workspace itself"
-	}
-	switch strings.ToLower(steps[0]) {
-	case "read_only_data_source", "rigarchive":
-		return "is a protected name"
-	}
-	for _, step := range steps {
-		if s := strings.ToLower(step); s == ".git" || strings.HasPrefix(s, ".hankweave") {
-			return "touches a protected name"
-		}
-	}
-	return ""
-}
-
-// LongestName is the longest name of a file in bytes.
-const LongestName = 255
-
-// LongName reports whether a path has a name that no file can have.
-func LongName(p string) bool {
-	return slices.ContainsFunc(strings.Split(p, "/"), func(step string) bool { return len(step) > LongestName })
-}
+import "strings"
 
 // Outside is what BadPath says of a path that climbs.
 const Outside = "leads out of the directory"

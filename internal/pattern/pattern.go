@@ -1,5 +1,6 @@
 // Package pattern says which patterns of files hank takes: those that doublestar
-// can read, and can match in a time that somebody waits for.
+// can read, and can match in a time that somebody waits for. BadPath says the same of a path
+// that is no pattern.
 package pattern
 
 import (

@@ -1,5 +1,5 @@
 // Package live talks with the run of an execution that is in progress: it asks for its
-// status, follows its events, and asks it to stop or to skip.
+// status, and asks it to stop or to skip.
 //
 // It is the client of package control. It opens no execution and records nothing: what is
 // asked for is done, and recorded, by the run.

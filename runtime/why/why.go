@@ -272,7 +272,7 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 		return "failed", fmt.Sprintf("it failed (%s), and is tried again: by its run while that is in progress, and else by `hank run`", reason(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed:
 		return "failed", fmt.Sprintf("it failed (%s); `hank retry` runs it again", reason(newest))
-	case at >= 0 && at == next && len(attempts) > 0 && s.RunAtPosition() != nil && s.RunAtPosition().Len() == 0:
+	case at >= 0 && at == next && len(attempts) > 0 && slices.Contains([]Effect{EndedRun, Cut, Standing}, attempts[0].Effect) && s.RunAtPosition() != nil && s.RunAtPosition().Len() == 0:
 		return "next", "it is next: it did not finish, and the run after that began nothing"
 	case at >= 0 && at == next && len(attempts) > 0:
 		return "next", "it is next: what it did before was left behind when the execution went back"
