@@ -26,6 +26,7 @@ import (
 	"hank/runtime/history"
 	"hank/runtime/notices"
 	"hank/runtime/result"
+	"hank/runtime/retry"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -235,8 +236,8 @@ func nextCommand(s *state.State, out verdict.Outcome) string {
 		}
 	case state.EndCodonFailed:
 		verb = "hank retry"
-	case state.EndBudget: // it was stopped before the codon, or the codon failed by it
-		if last := history.LastRecord(s); last != nil && !last.Settled() && last.Interrupted == "" {
+	case state.EndBudget: // it was stopped before the codon or another attempt, or the codon failed by it
+		if last := history.LastRecord(s); last != nil && !last.Settled() && last.Interrupted == "" && !retry.Of(s, history.LastRun(s), last).Again {
 			verb = "hank retry"
 		}
 	}
