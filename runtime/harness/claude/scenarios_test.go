@@ -126,7 +126,7 @@ var scenarios = map[string]scenario{
 	"ended by SIGTERM while it waits for an answer, then continued": {
 		Script: []modelserver.Turn{write("a.txt", "a\n"), {Text: "par", Break: modelserver.Stall}, harnesstest.Done("Went on.")},
 		Steps: []step{
-			{Name: "sigterm", Stop: syscall.SIGTERM, Want: want{
+			{Name: "sigterm", Stop: syscall.SIGTERM, Printed: `"tool_result"`, Want: want{
 				Class: harness.ClassInterrupted, Rule: "exit:143", Type: state.FailUnknown, Retriable: true, NoResult: true, Exit: 143,
 				Text: "I will write a.txt.", Tokens: state.Tokens{Input: 1200, Output: 14, CacheRead: 500},
 			}},

@@ -104,7 +104,7 @@ var scenarios = map[string]scenario{
 	"ended by SIGINT while it waits for an answer, then continued": {
 		Script: []modelserver.Turn{write("a.txt", "a"), {Text: "par", Break: modelserver.Stall}, harnesstest.Done("Went on.")},
 		Steps: []step{
-			{Name: "sigint", Stop: syscall.SIGINT, Want: want{
+			{Name: "sigint", Stop: syscall.SIGINT, Printed: `"agent_message"`, Want: want{
 				Class: harness.ClassExit, Rule: "exit:1", Type: state.FailAPI, Retriable: true, NoResult: true, Exit: 1,
 				Text: "I will write a.txt.", Tokens: wrote, Unsaid: true,
 			}},

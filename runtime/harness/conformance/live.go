@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"syscall"
 	"testing"
 
 	"hank/runtime/harness"
@@ -13,7 +12,7 @@ import (
 )
 
 // start runs the agent for a request, and returns what a transcript has of it.
-func (s Subject) start(t *testing.T, req harness.Request, started func(context.Context, func(syscall.Signal) error)) (harnesstest.Played, recording) {
+func (s Subject) start(t *testing.T, req harness.Request, started func(context.Context, harnesstest.Process)) (harnesstest.Played, recording) {
 	t.Helper()
 	req.Agent = s.Harness.Check(t.Context(), req.Environ)
 	if req.Agent.Problem != "" {
@@ -93,13 +92,13 @@ func (s Subject) live(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, _ := s.start(t, long, func(ctx context.Context, signal func(syscall.Signal) error) {
+		v, _ := s.start(t, long, func(ctx context.Context, p harnesstest.Process) {
 			if s.Live.Started != nil {
 				if err := s.Live.Started(ctx, long); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := signal(c.StopSignal); err != nil {
+			if err := p.Signal(c.StopSignal); err != nil {
 				t.Error(err)
 			}
 		})

@@ -154,7 +154,7 @@ var scenarios = map[string]scenario{
 	"ended by SIGTERM while it waits for an answer, then continued": {
 		Script: []modelserver.Turn{write("a.txt", "a"), {Text: "par", Break: modelserver.Stall}, harnesstest.Done("Went on.")},
 		Steps: []step{
-			{Name: "sigterm", Stop: syscall.SIGTERM, Want: want{
+			{Name: "sigterm", Stop: syscall.SIGTERM, Printed: `"tool_result"`, Want: want{
 				Class: "protocol", Rule: "result:missing", Type: state.FailUnknown, Retriable: true, NoResult: true, Tokens: wrote, Unsaid: true,
 			}},
 			{Name: "sigterm-resumed", Want: want{Text: "Went on.", Tokens: harnesstest.One}},

@@ -130,7 +130,7 @@ var scenarios = map[string]scenario{
 	"ended by SIGTERM while it waits for an answer, then continued": {
 		Script: []modelserver.Turn{write("a.txt", "a\n"), {Text: "par", Break: modelserver.Stall}, harnesstest.Done("Went on.")},
 		Steps: []step{
-			{Name: "sigterm", Stop: syscall.SIGTERM, Want: want{
+			{Name: "sigterm", Stop: syscall.SIGTERM, Printed: `"step_finish"`, Want: want{
 				Class: harness.ClassInterrupted, Rule: "signal:SIGTERM", Type: state.FailUnknown, Retriable: true, NoResult: true, Exit: -1,
 				Text: "I will write a.txt.", Tokens: wrote, Cost: wroteCost,
 			}},
@@ -140,7 +140,7 @@ var scenarios = map[string]scenario{
 	"ended by SIGKILL": {
 		Long:   true,
 		Script: []modelserver.Turn{write("a.txt", "a\n"), {Text: "par", Break: modelserver.Stall}},
-		Steps: []step{{Name: "sigkill", Stop: syscall.SIGKILL, Want: want{
+		Steps: []step{{Name: "sigkill", Stop: syscall.SIGKILL, Printed: `"step_finish"`, Want: want{
 			Class: harness.ClassInterrupted, Rule: "signal:SIGKILL", Type: state.FailUnknown, Retriable: true, NoResult: true, Exit: -1, Tokens: wrote, Cost: wroteCost,
 		}}},
 	},

@@ -137,7 +137,7 @@ var scenarios = map[string]scenario{
 	"ended by SIGTERM while it waits for an answer, then continued": {
 		Script: []modelserver.Turn{writes("a.txt", "a"), {Text: "par", Break: modelserver.Stall}, harnesstest.Done("Went on.")},
 		Steps: []step{
-			{Name: "sigterm", Stop: syscall.SIGTERM, Want: want{
+			{Name: "sigterm", Stop: syscall.SIGTERM, Printed: `"turn_end"`, Want: want{
 				Class: harness.ClassInterrupted, Rule: "exit:143", Type: state.FailUnknown, Retriable: true, NoResult: true, Exit: 143,
 				Text: "I will write a.txt.", Tokens: wrote, Cost: wroteCost,
 			}},

@@ -71,10 +71,30 @@ type Played struct {
 	Transcript []byte
 }
 
+// Process is an agent that runs.
+type Process struct {
+	Signal func(syscall.Signal) error // to it and to what it has started
+	rec    *recorder
+}
+
+// Printed waits until the agent has printed a line that holds a text.
+func (p Process) Printed(ctx context.Context, text string) error {
+	for {
+		printed, more := p.rec.holds(text)
+		if printed {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // Run starts the agent for a request and sees it through to its end. started may be nil;
-// it can end the agent, by a signal to it and to what it has started. An agent that its
-// reader gives up is ended, too.
-func Run(t *testing.T, h harness.Harness, req harness.Request, command harness.Command, started func(context.Context, func(syscall.Signal) error)) Played {
+// it can end the agent. An agent that its reader gives up is ended, too.
+func Run(t *testing.T, h harness.Harness, req harness.Request, command harness.Command, started func(context.Context, Process)) Played {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -83,7 +103,7 @@ func Run(t *testing.T, h harness.Harness, req harness.Request, command harness.C
 	signal := grouped(cmd)
 	cmd.Cancel = func() error { return signal(syscall.SIGKILL) }
 
-	rec := &recorder{reader: h.Reader(req), giveUp: sync.OnceFunc(func() { _ = signal(command.StopSignal) })}
+	rec := &recorder{reader: h.Reader(req), more: make(chan struct{}), giveUp: sync.OnceFunc(func() { _ = signal(command.StopSignal) })}
 	rec.add(transcript.Entry{Stream: transcript.StreamStart, Start: transcript.Start{
 		Harness: h.Name(), Attempt: req.Attempt, Model: req.Model, Session: req.Session,
 		SessionCost: req.SessionCost, SessionTokens: transcript.Counted(req.SessionTokens),
@@ -102,7 +122,7 @@ func Run(t *testing.T, h harness.Harness, req harness.Request, command harness.C
 		t.Fatal(err)
 	}
 	if started != nil {
-		started(ctx, signal)
+		started(ctx, Process{signal, rec})
 	}
 	lines.Wait()
 	_ = cmd.Wait() // the state says more than the error
@@ -121,6 +141,14 @@ type recorder struct {
 	giveUp func()
 	text   []byte
 	seen   []harness.Observation
+	more   chan struct{} // closed when there is more text
+}
+
+// holds reports whether the transcript holds a text, and what is closed when there is more.
+func (r *recorder) holds(text string) (bool, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return bytes.Contains(r.text, []byte(text)), r.more
 }
 
 func (r *recorder) add(e transcript.Entry) {
@@ -155,6 +183,8 @@ func (r *recorder) copy(stream transcript.Stream, out io.Reader) {
 			if read != nil {
 				r.add(transcript.Entry{Stream: stream, Line: line})
 				r.see(read(line))
+				close(r.more)
+				r.more = make(chan struct{})
 			}
 			r.mu.Unlock()
 		}

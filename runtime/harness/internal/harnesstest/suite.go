@@ -52,7 +52,8 @@ type Step struct {
 	Session string // instead of the step before's
 	System  string // system prompt
 	Compact bool
-	Stop    syscall.Signal // sent when the server's stream has stalled
+	Stop    syscall.Signal // sent when the server's stream has stalled, and Printed is printed
+	Printed string         // an agent can ask for its next answer before it tells of the last one
 	// Again reports whether what happened is not what the step is about, because the
 	// machine was slow: the step is done once more then, up to five times. May be nil.
 	Again func(harness.Verdict) bool
@@ -216,7 +217,7 @@ func (s *Stage) Run(st Step) Played {
 	if s.agent.Command != nil {
 		s.agent.Command(s, &command)
 	}
-	played := Run(s.T, s.agent.Harness, req, command, func(ctx context.Context, signal func(syscall.Signal) error) {
+	played := Run(s.T, s.agent.Harness, req, command, func(ctx context.Context, p Process) {
 		if st.Stop == 0 {
 			return
 		}
@@ -225,7 +226,10 @@ func (s *Stage) Run(st Step) Played {
 		case <-ctx.Done():
 			s.T.Fatal("the agent never asked the server")
 		}
-		if err := signal(st.Stop); err != nil {
+		if err := p.Printed(ctx, st.Printed); err != nil {
+			s.T.Fatalf("the agent never printed %s: %v", st.Printed, err)
+		}
+		if err := p.Signal(st.Stop); err != nil {
 			s.T.Fatal(err)
 		}
 	})
