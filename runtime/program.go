@@ -113,7 +113,7 @@ func (d *driver) adopt(ctx context.Context, p *plan.Program) error {
 		return err
 	}
 	d.program = p
-	entries, err := history.EncodeEntries(p.Derive(githistory.Outcomes(d.x.State())))
+	entries, err := history.EncodeEntries(githistory.Derive(p, d.x.State()))
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (d *driver) unadopt() error {
 	if err != nil {
 		return nil
 	}
-	entries, err := history.EncodeEntries(was.Derive(githistory.Outcomes(d.x.State())))
+	entries, err := history.EncodeEntries(githistory.Derive(was, d.x.State()))
 	if err == nil {
 		err = d.x.Record(state.PlanSet{Program: d.replaced.Program, HankHash: d.replaced.HankHash, Entries: entries})
 	}

@@ -257,7 +257,7 @@ func (x *Execution) Closing(intent *state.Intent, kept []string) []state.Transit
 	}
 	program, err := x.LoadProgram(set.Program)
 	if err == nil {
-		want := program.Derive(githistory.Outcomes(&there))
+		want := githistory.Derive(program, &there)
 		if !back && SamePlan(want, s) {
 			return closed
 		}

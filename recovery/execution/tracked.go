@@ -94,7 +94,7 @@ func underProgramOf(s *state.State, store *checkpoint.Store, info checkpoint.Inf
 	if err != nil {
 		return s
 	}
-	entries, err := json.Marshal(plan.StoredEntries(program.Derive(githistory.Outcomes(s))))
+	entries, err := json.Marshal(plan.StoredEntries(githistory.Derive(program, s)))
 	if err != nil {
 		return s
 	}

@@ -451,11 +451,34 @@ func (g History) replan(s *state.State) (*state.State, error) {
 		g.Rep.Add(finding.Lost, "the frozen program %.12s cannot be read (%v); the plan stays as it is", s.Program, err)
 		return s, nil
 	}
-	entries, err := json.Marshal(plan.StoredEntries(program.Derive(Outcomes(s))))
+	entries, err := json.Marshal(plan.StoredEntries(Derive(program, s)))
 	if err != nil {
 		return nil, err
 	}
 	return s.WithPlan(entries)
+}
+
+// Derive is the plan that a program gives a state: it is laid out as far as the outcomes of
+// its codons go. From the first codon on that is still to run no outcome counts: what stands
+// after it in an adopted program runs again, and a loop that has ended there begins again.
+func Derive(p *plan.Program, s *state.State) []plan.Entry {
+	outcome := Outcomes(s)
+	has := func(e plan.Entry) bool { _, ended := outcome(e.CodonID); return ended }
+	entries := p.Derive(outcome)
+	open := slices.IndexFunc(entries, func(e plan.Entry) bool { return !has(e) })
+	if open < 0 || !slices.ContainsFunc(entries[open:], has) {
+		return entries
+	}
+	counts := map[plan.CodonID]bool{}
+	for _, e := range entries[:open] {
+		counts[e.CodonID] = true
+	}
+	return p.Derive(func(id plan.CodonID) (plan.Outcome, bool) {
+		if !counts[id] {
+			return plan.Outcome{}, false
+		}
+		return outcome(id)
+	})
 }
 
 // Outcomes tells a plan how the codons on the lineage path ended.

@@ -393,7 +393,7 @@ func (f *foreseen) choose(store *checkpoint.Store, s *state.State, live *plan.Pr
 
 // withPlanOf is a state with the plan that a program gives there.
 func withPlanOf(s *state.State, p *plan.Program) (*state.State, error) {
-	entries, err := history.EncodeEntries(p.Derive(githistory.Outcomes(s)))
+	entries, err := history.EncodeEntries(githistory.Derive(p, s))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 // settled on its lineage path.
 func Replan(x *execution.Execution, p *plan.Program) error {
 	s := x.State()
-	want := p.Derive(githistory.Outcomes(s))
+	want := githistory.Derive(p, s)
 	if execution.SamePlan(want, s) {
 		return nil
 	}

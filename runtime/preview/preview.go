@@ -97,7 +97,7 @@ func (p *Retry) follow(v *recovery.View, src *execution.Sources, r request.Reque
 	if !a.Adopt {
 		p.Uses = hankfile.OwnChanges(v.State, r, frozen, live)
 	}
-	entries, err := history.EncodeEntries(live.Derive(githistory.Outcomes(v.State)))
+	entries, err := history.EncodeEntries(githistory.Derive(live, v.State))
 	if err == nil {
 		src.State, err = v.State.WithPlan(entries)
 	}

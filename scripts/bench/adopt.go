@@ -69,7 +69,7 @@ func adopt(x *execution.Execution, version string) error {
 	if err != nil {
 		return err
 	}
-	entries, err := stored(program.Derive(githistory.Outcomes(x.State())))
+	entries, err := stored(githistory.Derive(program, x.State()))
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (h *history) outset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entries, err := stored(h.program.Derive(githistory.Outcomes(h.x.State())))
+	entries, err := stored(githistory.Derive(h.program, h.x.State()))
 	if err != nil {
 		return err
 	}
