@@ -21,6 +21,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
+	"hank/runtime/budget"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/history"
@@ -208,7 +209,7 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		d.lookAhead(s.Next())
 		res.Extent = d.extent
 	}
-	res.Next = nextCommand(s, out)
+	res.Next = nextCommand(s, d.program, out)
 	switch res.Hold = s.Hold; out.Reason {
 	case state.EndGate, state.EndStopped, state.EndSignal:
 		if g := gate.At(s); g != nil && g.Waiting() {
@@ -216,15 +217,15 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		}
 	}
 	res.Finish, res.FinishFirst = verdict.Finish(s, "", func() *plan.Program { return d.program })
-	if first := verdict.RaiseFirst(res.Next); first != "" && out.Reason == state.EndBudget {
+	if first := verdict.RaiseFirst(res.Next); first != "" && verdict.NeedsBudget(out.Reason) {
 		res.Message += "; " + first + " first"
 	}
 	return res
 }
 
 // nextCommand is what the user would type to continue.
-func nextCommand(s *state.State, out verdict.Outcome) string {
-	verb := "hank run"
+func nextCommand(s *state.State, p *plan.Program, out verdict.Outcome) string {
+	verb, byBudget := "hank run", out.Reason == state.EndBudget
 	switch out.Reason {
 	case "", state.EndGate, verdict.EndWaits, verdict.EndStuck, verdict.EndWarns: // who answers decides, or it continues by itself
 		return ""
@@ -235,13 +236,13 @@ func nextCommand(s *state.State, out verdict.Outcome) string {
 			verb = command
 		}
 	case state.EndCodonFailed:
-		verb = "hank retry"
+		verb, byBudget = "hank retry", p != nil && budget.NewAccounts(s, false).Reached(p)
 	case state.EndBudget: // it was stopped before the codon or another attempt, or the codon failed by it
 		if last := history.LastRecord(s); last != nil && !last.Settled() && last.Interrupted == "" && !retry.Of(s, history.LastRun(s), last).Again {
 			verb = "hank retry"
 		}
 	}
-	return verdict.Continue(s, verb, out.Reason == state.EndBudget)
+	return verdict.Continue(s, verb, byBudget)
 }
 
 // timed adds how long this run, and all runs, took.

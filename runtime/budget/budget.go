@@ -232,6 +232,13 @@ func (a *Accounts) ceiling(p *plan.Program) ceiling {
 	return c
 }
 
+// Reached reports whether what was ever spent has reached the ceiling of the whole hank, or a
+// limit of the execution: no attempt begins any more, also after the user has gone back.
+func (a *Accounts) Reached(p *plan.Program) bool {
+	c := a.ceiling(p)
+	return c.dollars > 0 && a.Total.Cost >= c.dollars || c.seconds > 0 && a.Total.Time >= Seconds(c.seconds)
+}
+
 // ofDollars and span say what the ceiling is, in words.
 func (c ceiling) ofDollars() string {
 	if c.dollarsScope == ScopeExecution {

@@ -381,7 +381,7 @@ func lastEventAt(path string) *time.Time {
 // raised is a command to continue with, and raises what is used up. What was
 // used is in all records, of which a glance has only the last.
 func (s *Status) raised(v *recovery.View, in config.Layers) string {
-	budget := s.EndReason == state.EndBudget && !s.movedAway()
+	budget := verdict.NeedsBudget(s.EndReason) && !s.movedAway()
 	if s.Command == "" || !budget && !s.Limits.Any() {
 		return s.Command
 	}

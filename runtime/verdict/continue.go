@@ -71,7 +71,7 @@ func endedByLimit(s *state.State) bool {
 }
 
 // StillEnds reports whether a budget of the frozen program would end the next attempt
-// as one has ended the newest run. Records of hanks that kept no limit of an execution
+// as one has ended the newest run, or would not let it begin. Records of hanks that kept no limit of an execution
 // do not say whose budget it was: a limit of their command line is in force no more.
 func StillEnds(s *state.State, p *plan.Program) bool {
 	entries, at := s.ExecutionPlan(), s.Next()
@@ -80,6 +80,9 @@ func StillEnds(s *state.State, p *plan.Program) bool {
 	}
 	var earlier budget.Use
 	a := budget.NewAccounts(s, false)
+	if run := history.LastRun(s); run != nil && run.EndReason == state.EndCodonFailed { // it is to be retried
+		return a.Reached(p)
+	}
 	e, last := entries[at].Entry, history.LastRecord(s)
 	cut := last != nil && !last.Settled() && last.BudgetExceeded != nil
 	if !cut || last.Interrupted != "" { // it is continued, and not tried again
@@ -93,6 +96,12 @@ func StillEnds(s *state.State, p *plan.Program) bool {
 	default:
 		return l.EndAs(last.BudgetExceeded)
 	}
+}
+
+// NeedsBudget reports whether what follows a run that ended for a reason may need more of a
+// budget: a failed codon can have used the budget up that its retry would need.
+func NeedsBudget(reason state.EndReason) bool {
+	return reason == state.EndBudget || reason == state.EndCodonFailed
 }
 
 // RaiseFirst is what the user must do before a command of Continue; empty if that

@@ -24,8 +24,8 @@ type Result struct {
 func ResultOf(r *runtime.Result) *Result {
 	out := &Result{Result: r, RunStatus: null(r.Status), FinishCommand: null(r.Finish), Hold: holdOf(r.Hold),
 		Error: atExit(r.Code, string(r.EndReason), r.Message)}
-	personal := r.Hold != nil || verdict.Personal(r.Next, r.EndReason == state.EndBudget)
-	if out.NextAdvice = null(r.Next); r.Next != "" && r.EndReason == state.EndBudget {
+	personal := r.Hold != nil || verdict.Personal(r.Next, verdict.NeedsBudget(r.EndReason))
+	if out.NextAdvice = null(r.Next); r.Next != "" && verdict.NeedsBudget(r.EndReason) {
 		out.NextAdvice = null(r.Next + report.Before(verdict.RaiseFirst(r.Next)))
 	}
 	if !personal {
