@@ -41,10 +41,13 @@ func detach(c *cli.Context, execution string) error {
 		return err
 	}
 	l := layout.Layout{Root: root}
-	made := slices.DeleteFunc([]string{l.Logs(), l.Hankweave(), root}, func(dir string) bool {
-		_, err := os.Lstat(dir)
-		return err == nil
-	})
+	var made []string // innermost first
+	for dir := l.Logs(); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil {
+			break
+		}
+		made = append(made, dir)
+	}
 	if err := cmp.Or(os.MkdirAll(root, 0o755), os.MkdirAll(l.Logs(), 0o700)); err != nil {
 		return err
 	}
@@ -68,14 +71,16 @@ func detach(c *cli.Context, execution string) error {
 	form := output.DetachedOf(root, log.Name(), cmd.Process.Pid)
 	select {
 	case err := <-ended:
-		if shown := showLog(log); shown == nil && !layout.Exists(root) { // what has begun nothing leaves nothing
+		shown := showLog(log)
+		code, err := endedEarly(err)
+		begun := layout.Exists(root) && !slices.Contains([]exitcode.Code{exitcode.Usage, exitcode.Invalid, exitcode.Held}, code)
+		if shown == nil && !begun { // it leaves nothing
 			_ = os.Remove(log.Name())
 			form.LogPath = nil
 			for _, dir := range made {
 				_ = os.Remove(dir)
 			}
 		}
-		code, err := endedEarly(err)
 		if err != nil || !c.Bool("json") {
 			return cmp.Or(err, exitWith(code))
 		}

@@ -4,18 +4,21 @@ package shell
 import (
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
 
 // Quote returns a word as a POSIX shell reads it, on one line: unchanged where that is
-// safe, else in single quotes, or printed by printf where it has a line break. One that
-// ends with a line break, which no $(…) returns, is on several lines.
+// safe, else in single quotes, or printed by printf where it has a line break, or what no
+// terminal shows as it is. One that ends with a line break, which no $(…) returns, is on
+// several lines.
 func Quote(word string) string {
 	switch {
 	case word != "" && strings.Trim(word, safe) == "":
 		return word
-	case strings.ContainsAny(word, "\n\r") && !strings.HasSuffix(word, "\n"):
+	case strings.ContainsFunc(word, unseen) && !strings.HasSuffix(word, "\n"):
 		return printed(word)
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -30,17 +33,24 @@ func Path(path string) string {
 	return Quote(path)
 }
 
+// unseen reports whether a terminal does not show a character as itself: it controls the
+// terminal, has no shape, or is no character.
+func unseen(r rune) bool { return r != '\t' && (r == utf8.RuneError || !unicode.IsPrint(r)) }
+
 // printed is a word as what printf prints.
 func printed(word string) string {
 	var format strings.Builder
-	for i, c := range []byte(word) {
-		switch {
-		case c == '\n':
+	for at, r := range word {
+		_, size := utf8.DecodeRuneInString(word[at:])
+		switch char := word[at : at+size]; {
+		case r == '\n':
 			format.WriteString(`\n`)
-		case c != ' ' && c < 0x80 && (strings.IndexByte(safe, c) < 0 || c == '%' || c == '-' && i == 0):
-			fmt.Fprintf(&format, `\%03o`, c)
+		case unseen(r) || r != ' ' && r < utf8.RuneSelf && (!strings.Contains(safe, char) || r == '%' || r == '-' && at == 0):
+			for _, c := range []byte(char) {
+				fmt.Fprintf(&format, `\%03o`, c)
+			}
 		default:
-			format.WriteByte(c)
+			format.WriteString(char)
 		}
 	}
 	return `"$(printf '` + format.String() + `')"`
