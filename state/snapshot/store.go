@@ -23,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"hank/internal/failpoint"
 	"hank/internal/vfs"
@@ -34,7 +35,7 @@ type Store struct {
 	FS   vfs.FS
 	Path string
 	// Verify returns nil if the content is whole and one's own. It decides
-	// what may become the backup.
+	// what may become the backup, and may be called by two goroutines at once.
 	Verify func([]byte) error
 	// Quarantine moves the damaged file name away and leaves nothing under
 	// that name. The move must be durable when it returns nil.
@@ -76,28 +77,34 @@ func (s *Store) backup() string    { return s.Path + ".bak" }
 func (s *Store) tmp() string       { return s.Path + ".tmp" }
 func (s *Store) backupTmp() string { return s.Path + ".bak.tmp" }
 
-// Load reads the primary and the backup. It writes nothing.
+// Load reads the primary and the backup, and verifies them side by side. It writes nothing.
 func (s *Store) Load() []Candidate {
-	list := []Candidate{{Source: Primary, Path: s.Path}, {Source: Backup, Path: s.backup()}}
+	list := []Candidate{s.candidate(Primary, s.Path), s.candidate(Backup, s.backup())}
+	var verified sync.WaitGroup
 	for i := range list {
-		list[i].Data, list[i].Err = s.read(list[i].Path)
+		verified.Go(func() { s.verify(&list[i]) })
 	}
+	verified.Wait()
 	return list
 }
 
-// read returns verified content.
-func (s *Store) read(name string) ([]byte, error) {
-	data, err := vfs.ReadFile(s.FS, name)
+// candidate reads a version, which is not verified yet.
+func (s *Store) candidate(source Source, path string) Candidate {
+	data, err := vfs.ReadFile(s.FS, path)
 	if errors.Is(err, vfs.ErrNotRegular) {
-		return nil, &DamagedError{name, err}
+		err = &DamagedError{path, err}
 	}
-	if err != nil {
-		return nil, err
+	return Candidate{source, path, data, err}
+}
+
+// verify leaves the content of a candidate only where it is whole.
+func (s *Store) verify(c *Candidate) {
+	if c.Err != nil {
+		return
 	}
-	if err := s.Verify(data); err != nil {
-		return nil, &DamagedError{name, err}
+	if err := s.Verify(c.Data); err != nil {
+		c.Data, c.Err = nil, &DamagedError{c.Path, err}
 	}
-	return data, nil
 }
 
 // QuarantineDamaged sends to quarantine what is damaged of what Load has found, and what
@@ -159,11 +166,12 @@ func (s *Store) save(data []byte) error {
 	if err := s.clear(); err != nil { // 1
 		return err
 	}
-	present, err := s.read(s.Path) // 2
+	present := s.candidate(Primary, s.Path) // 2
+	s.verify(&present)
 	var damaged *DamagedError
-	switch {
+	switch err := present.Err; {
 	case err == nil:
-		if err := s.backUp(present); err != nil { // 3
+		if err := s.backUp(present.Data); err != nil { // 3
 			return fmt.Errorf("making the backup: %w", err)
 		}
 		failpoint.Hit("snapshot.backedup")
