@@ -77,7 +77,13 @@ func parseAll(ctx context.Context, sh, path string, scripts []plan.Script) map[s
 	group.SetLimit(max(2, runtime.GOMAXPROCS(0)))
 	for i, text := range texts {
 		group.Go(func() error {
-			whys[i] = parse(ctx, sh, path, text)
+			if whys[i] = parse(ctx, sh, path, text); whys[i] == "" {
+				return nil
+			}
+			line, _ := place(whys[i])
+			if before := ended(text, line); before != "" && parse(ctx, sh, path, before) == "" {
+				whys[i] = "" // data may follow, which sh does not read
+			}
 			return nil
 		})
 	}
@@ -104,6 +110,20 @@ func parse(ctx context.Context, sh, path, text string) string {
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
 	return first
+}
+
+// exits is a line that ends a script, where the grammar does not take it for a part of more.
+var exits = lazyregexp.New(`(?m)^exit(?:[ \t]+[0-9]+)?[ \t]*;?[ \t]*(?:#.*)?\n`)
+
+// ended is a script to the first of its lines that ends it, if that is before a line; else
+// empty.
+func ended(text string, line int) string {
+	for _, at := range exits.FindAllStringIndex(text, 1) {
+		if before := text[:at[1]]; strings.Count(before, "\n") < line && !strings.Contains(before, "<<") { // it may be in a here-document
+			return before
+		}
+	}
+	return ""
 }
 
 // complaint is how shells begin: dash "sh: 2: Syntax error: …", bash "sh: line 2: syntax

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hank/internal/short"
+	"hank/plan"
 )
 
 var asked = flag.Int("scripts.n", 100, "how many texts TestWhatIsParsableIsParsedByEveryShell gives to each shell")
@@ -92,5 +93,31 @@ func TestWhereAShellFindsAnError(t *testing.T) {
 		if line, rest := place(complaint); line != want.line || rest != want.rest {
 			t.Errorf("%s: got %d, %q", complaint, line, rest)
 		}
+	}
+}
+
+// What follows the line that ends a script is data.
+func TestWhatFollowsTheEndOfAScriptIsNotParsed(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a\nexit 0 # done\n(data\nif": "a\nexit 0 # done\n",
+		"exit\nif":                    "exit\n",
+		"a\nif\nexit\n":               "",
+		"if a; then\nexit 1; fi\nif":  "",
+		"cat <<E\nexit\nE\nif":        "",
+		"a\n exit\nif":                "",
+	} {
+		line := strings.Count(text, "\n") + 1
+		if strings.HasPrefix(text, "a\nif") {
+			line = 2
+		}
+		if got := ended(text, line); got != want {
+			t.Errorf("%q ends with %q, want %q", text, got, want)
+		}
+	}
+	scripts := []plan.Script{{Text: "a\nexit\n(data\nif"}, {Text: "if a; then\nexit\n(data\nif"}}
+	problems := parseAll(t.Context(), "/bin/sh", os.Getenv("PATH"), scripts)
+	if problems[scripts[0].Text] != "" || problems[scripts[1].Text] == "" {
+		t.Errorf("%v", problems)
 	}
 }
