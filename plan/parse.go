@@ -46,8 +46,12 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.Unmarshal(raw, i.Codon)
 }
 
-// typeOf is the member "type" of an object; it reads no further than that.
+// typeOf is the member "type" of an object; it reads no further than that. Most codons have
+// nothing that could be one.
 func typeOf(object jsontext.Value) string {
+	if !bytes.Contains(object, []byte(`"type"`)) && !bytes.Contains(object, []byte(`\u`)) {
+		return ""
+	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(object))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return ""

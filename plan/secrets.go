@@ -16,7 +16,11 @@ import (
 // is copied into the workspace is in its checkpoints.
 func (l *loader) secrets(name string) {
 	if l.hank.doc != nil && l.hank.doc.Root != nil {
-		l.secretsIn(l.hank.doc.Root, "")
+		l.hank.doc.Root.EachText(func(n *jsonshape.Node, pointer func() string) {
+			if secret.Text(n.Text) != n.Text {
+				l.warnOfSecret(l.hank.doc, n.Start, pointer())
+			}
+		})
 	}
 	for _, file := range slices.Sorted(maps.Keys(l.files)) {
 		if f := l.files[file]; f.ok && file != name {
@@ -32,19 +36,6 @@ func (l *loader) secrets(name string) {
 					"leave it out, and give its values by the environment")
 			}
 		}
-	}
-}
-
-func (l *loader) secretsIn(n *jsonshape.Node, pointer string) {
-	if n.Kind == '"' && secret.Text(n.Text) != n.Text {
-		l.warnOfSecret(l.hank.doc, n.Start, pointer)
-	}
-	for i := range n.Kids {
-		step := fmt.Sprint(i)
-		if n.Kind == '{' {
-			step = jsonshape.Escape(n.Names[i].Text)
-		}
-		l.secretsIn(&n.Kids[i], pointer+"/"+step)
 	}
 }
 

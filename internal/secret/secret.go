@@ -85,7 +85,15 @@ const blocks = 3
 func Line(text string) string { return maskAll(shapes[blocks:], text) }
 
 // Text returns a text without the secrets in it that have a known shape.
-func Text(text string) string { return maskAll(shapes, text) }
+func Text(text string) string {
+	if len(text) < least {
+		return text
+	}
+	return maskAll(shapes, text)
+}
+
+// least is how many bytes a text has at least in which there is a secret.
+const least = len("a://:b@")
 
 func maskAll(shapes []shape, text string) string {
 	for _, s := range shapes {

@@ -57,6 +57,21 @@ func TestKnownShapesAreMaskedWhereverTheyStand(t *testing.T) {
 	}
 }
 
+// The shortest secret of all is one, and nothing that is shorter.
+func TestTheShortestSecretIsMasked(t *testing.T) {
+	t.Parallel()
+	if got := Text("a://:b@"); got != "a://:"+Mask+"@" || least != len("a://:b@") {
+		t.Errorf("%q", got)
+	}
+	for _, s := range shapes {
+		for text := range map[string]bool{"a://:b": true, "sk-abc": true, "key=ab": true, "eyJ.eyJ"[:6]: true} {
+			if s.hinted(text) && s.mask(text) != text {
+				t.Errorf("%q is masked as %q", text, s.mask(text))
+			}
+		}
+	}
+}
+
 // Of a key block that was cut at either end nothing is left either.
 func TestACutPrivateKeyIsMasked(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,36 @@ type Node struct {
 	Bad   bool // reported as wrong: left out when the value is decoded
 }
 
+// EachText calls visit for each string in the value. A pointer (RFC 6901) is worked out only
+// where it is asked for.
+func (n *Node) EachText(visit func(text *Node, pointer func() string)) { n.eachText(nil, visit) }
+
+func (n *Node) eachText(at *step, visit func(*Node, func() string)) {
+	if n.Kind == '"' {
+		visit(n, at.pointer)
+	}
+	for i := range n.Kids {
+		n.Kids[i].eachText(&step{at, n, i}, visit)
+	}
+}
+
+// step leads from the value around a kid to it; nil is the root.
+type step struct {
+	before *step
+	in     *Node
+	kid    int
+}
+
+func (s *step) pointer() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.in.Kind == '{':
+		return s.before.pointer() + "/" + Escape(s.in.Names[s.kid].Text)
+	}
+	return s.before.pointer() + "/" + strconv.Itoa(s.kid)
+}
+
 // name is a member's name and where it is.
 type name struct {
 	Text  string
