@@ -231,6 +231,21 @@ func TestAnExportIsOneFileWithoutAScript(t *testing.T) {
 	}
 }
 
+// TestALongFileIsShownAsFarAsItFits: who asks for its lines gets the first ones and the number of
+// the others, and the sums are its own.
+func TestALongFileIsShownAsFarAsItFits(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "seq 30000 >long; seq 6104 >other"}]}`, nil)
+	s.run(exitcode.Done, nil)
+	text := s.get("/diff?from=initial&file=long")
+	if !strings.Contains(text, "&#43;20000\n") || !strings.Contains(text, "9802 lines more: hank diff --patch shows all") || !strings.Contains(text, ": 1 file, 30000 lines added") {
+		t.Errorf("the lines of the long file: %s", text[max(0, len(text)-600):])
+	}
+	if text = s.get("/diff?from=initial"); !strings.Contains(text, ": 2 files, 36104 lines added") || strings.Count(text, "Load this file") != 2 {
+		t.Errorf("both files: %s", text)
+	}
+}
+
 // TestPagesAndJSONAgree: counts, states, and costs to the billionth of a dollar.
 func TestPagesAndJSONAgree(t *testing.T) {
 	t.Parallel()

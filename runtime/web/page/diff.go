@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 
 	"hank/internal/advice"
@@ -76,26 +75,22 @@ func (e *execution) changes(ctx context.Context, from, to, only string) *changes
 	}
 	all := d.Changes
 	room := mostLines
+	if only != "" {
+		room = mostOfOneFile
+	}
 	for i, c := range report.DifferenceOf(d, stats).Changes {
+		if only != "" && c.Path.Path != only {
+			continue
+		}
 		f := changedFile{ChangedPath: c, Sign: sign(c.Kind)}
 		out.Added, out.Deleted = out.Added+c.Added, out.Deleted+c.Deleted
-		most := room
-		if c.Path.Path == only && only != "" {
-			most = mostOfOneFile
-		}
-		if size := c.Added + c.Deleted; c.Binary || only != "" && c.Path.Path != only || size > most {
-			f.Held = !c.Binary && c.Path.Path != only
-		} else {
+		f.Held = !c.Binary && only == "" && c.Added+c.Deleted > room
+		if !c.Binary && !f.Held {
 			d.Changes = all[i : i+1]
-			f.Lines, f.More = e.lines(d, most)
-			if only == "" {
-				room -= len(f.Lines)
-			}
+			f.Lines, f.More = e.lines(d, room)
+			room -= len(f.Lines)
 		}
 		out.Files = append(out.Files, f)
-	}
-	if only != "" {
-		out.Files = slices.DeleteFunc(out.Files, func(f changedFile) bool { return f.Path.Path != only })
 	}
 	return out
 }
