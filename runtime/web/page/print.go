@@ -133,14 +133,14 @@ func class(v any) string {
 	switch verdict.Verdict(fmt.Sprint(v)) {
 	case verdict.Completed:
 		return "good"
-	case verdict.Running, verdict.Creating:
-		return "runs"
 	case verdict.Failed, verdict.Crashed, verdict.Blocked:
 		return "bad"
 	case verdict.Skipped, verdict.NotBegun, "", next, toCome:
 		return "dim"
+	case verdict.Stopped, verdict.Budget, verdict.Refused, verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.Paused, verdict.RolledBack:
+		return "warn"
 	}
-	return "warn"
+	return "runs"
 }
 
 // mark is the sign of a verdict, beside its word.

@@ -112,16 +112,7 @@ func (e *execution) attempts(fn func(run *state.Run, c *state.Codon, v verdict.V
 
 func (e *execution) spans() (spans []span) {
 	e.attempts(func(r *state.Run, c *state.Codon, v verdict.Verdict) {
-		end := e.At
-		switch {
-		case c.EndTime != nil:
-			end = c.EndTime.Time
-		case v != verdict.Running:
-			end = c.StartTime.Time // nobody was there to see its end
-		}
-		if end.Before(c.StartTime.Time) { // a clock was put back
-			end = c.StartTime.Time
-		}
+		end := drawnTo(c, v, e.At)
 		took := term.Duration(end.Sub(c.StartTime.Time))
 		var loop state.CodonID
 		if c.LoopContext != nil {
@@ -130,6 +121,21 @@ func (e *execution) spans() (spans []span) {
 		spans = append(spans, span{c.CodonID, loop, c.StartTime.Time, end, string(v), fmt.Sprintf("%s, attempt %d in run %s: %s, %s, %s", c.CodonID, max(1, c.Attempt), r.RunID, v, took, c.Bill().Text())})
 	})
 	return spans
+}
+
+// drawnTo is where the bar of an attempt ends: at its end, or now while it is in progress.
+func drawnTo(c *state.Codon, v verdict.Verdict, now time.Time) time.Time {
+	end := c.StartTime.Time // nobody was there to see its end
+	switch {
+	case c.EndTime != nil:
+		end = c.EndTime.Time
+	case !c.Status.Terminal() && v == verdict.Verdict(c.Status):
+		end = now
+	}
+	if end.Before(c.StartTime.Time) { // a clock was put back
+		return c.StartTime.Time
+	}
+	return end
 }
 
 // listed are all attempts.

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hank/runtime/verdict"
+	"hank/state"
 )
 
 // TestIdleTimeIsDrawnShort, work is drawn to scale, and no bar leaves the picture.
@@ -29,5 +32,23 @@ func TestIdleTimeIsDrawnShort(t *testing.T) {
 	}
 	if newTimeline(nil) != nil {
 		t.Error("there is a timeline of nothing")
+	}
+}
+
+// TestWhatIsInProgressIsDrawnUntilNow, in each status of an attempt, and is no warning; what a crash
+// has cut off has no end.
+func TestWhatIsInProgressIsDrawnUntilNow(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	now := begin.Add(time.Minute)
+	for _, status := range []state.CodonStatus{state.Preparing, state.Starting, state.Initializing, state.Running, state.CompletingSentinels} {
+		c := &state.Codon{Status: status, StartTime: state.Time{Time: begin}}
+		v := verdict.OfCodon(c, verdict.Running)
+		if end := drawnTo(c, v, now); !end.Equal(now) || class(v) != "runs" || mark(v.String()) != "▶" {
+			t.Errorf("%s: to %s, as %s %s", status, end, class(v), mark(v.String()))
+		}
+		if end := drawnTo(c, verdict.OfCodon(c, verdict.Crashed), now); !end.Equal(begin) {
+			t.Errorf("%s, with a crash: to %s", status, end)
+		}
 	}
 }
