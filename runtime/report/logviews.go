@@ -117,7 +117,7 @@ func (t *LogText) End(a Attempt) error {
 	if d, ended := a.Took(); ended {
 		text += " in " + term.Duration(d)
 	}
-	if a.Cost() > 0 {
+	if a.Bill().Cost > 0 {
 		text += ", " + a.Bill().Text()
 	}
 	if more := verdict.Qualification(a.Codon); more != "" {
@@ -222,7 +222,7 @@ func (j *LogJSON) End(a Attempt) error {
 	if !a.Status.Terminal() {
 		return nil
 	}
-	end := attemptEnd{Verdict: a.Verdict, Cost: a.Cost(), Tokens: a.TokenCount(), Failure: a.FailureReason}
+	end := attemptEnd{Verdict: a.Verdict, Cost: a.Bill().Cost, Tokens: a.TokenCount(), Failure: a.FailureReason}
 	if d, ended := a.Took(); ended {
 		ms := d.Milliseconds()
 		end.Millis = &ms

@@ -175,7 +175,7 @@ func codonSentence(k *state.Codon, option string) string {
 		if k.EndTime != nil {
 			what += " in " + term.Duration(k.EndTime.Sub(k.StartTime.Time))
 		}
-		if k.Cost() > 0 {
+		if k.Bill().Cost > 0 {
 			what += ", " + k.Bill().Text()
 		}
 		if sha := k.Checkpoint(); sha != "" {
