@@ -22,7 +22,9 @@ func (e *UsageError) Error() string { return e.Why }
 
 // Reorder returns args with the flags of the command moved before its arguments,
 // and -- between them, so that an argument never looks like a flag. Everything
-// after a -- of the caller's own is an argument. args[0] is the program.
+// after a -- of the caller's own is an argument. Who asks for help gets that of the
+// command: the library would look for a command by the name of the first argument.
+// args[0] is the program.
 func Reorder(app *cli.App, args []string) ([]string, error) {
 	if len(args) < 2 || strings.HasPrefix(args[1], "-") {
 		return args, nil // help and version of the program itself
@@ -47,6 +49,9 @@ func Reorder(app *cli.App, args []string) ([]string, error) {
 		takesValue, ok := known[name]
 		if !ok {
 			return nil, unknown(command, arg, name, known)
+		}
+		if (name == "help" || name == "h") && !takesValue && !inline {
+			return append(slices.Clone(args[:2]), "--help"), nil
 		}
 		flags = append(flags, arg)
 		if takesValue && !inline {

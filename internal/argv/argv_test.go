@@ -88,6 +88,20 @@ func TestDoubleDashProtectsArguments(t *testing.T) {
 	}
 }
 
+func TestHelpIsThatOfTheCommandAndNotOfAnArgument(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"verb x --json --help": "verb --help",
+		"verb -h x":            "verb --help",
+		"verb -- --help":       "verb -- --help",
+		"verb -e --help x":     "verb -e --help -- x",
+	} {
+		if got, err := Reorder(app(&parsed{}), strings.Fields("hank "+args)); err != nil || strings.Join(got, " ") != "hank "+want {
+			t.Errorf("%s: %q, %v", args, got, err)
+		}
+	}
+}
+
 func TestAFlagThatIsNotThereIsAUsageError(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
