@@ -56,6 +56,16 @@ func WasReset(fsys vfs.FS, root string) bool {
 	return found && r.To == filepath.Base(root)
 }
 
+// SetAside reports whether the user has moved the execution in root out of the way by a
+// reset, and nobody has begun to move it back.
+func SetAside(fsys vfs.FS, root string) bool {
+	if !WasReset(fsys, root) {
+		return false
+	}
+	r, _ := ReadReset(fsys, root)
+	return !r.Undo
+}
+
 // Resetting reports whether a reset of the execution in root, or the undo of one, was
 // interrupted.
 func Resetting(fsys vfs.FS, root string) (Reset, bool) {

@@ -92,12 +92,7 @@ func finished(v *recovery.View) bool {
 
 // over reports whether nothing more is to come of an execution: its hank is done, or
 // the user has started over.
-func over(v *recovery.View) bool { return finished(v) || wasReset(v) }
-
-func wasReset(v *recovery.View) bool {
-	r, _ := layout.ReadReset(vfs.OS, v.Layout.Root)
-	return layout.WasReset(vfs.OS, v.Layout.Root) && !r.Undo
-}
+func over(v *recovery.View) bool { return finished(v) || layout.SetAside(vfs.OS, v.Layout.Root) }
 
 // how is how an execution is over.
 func how(v *recovery.View) string {

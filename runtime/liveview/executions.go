@@ -66,7 +66,11 @@ func (l *List) Read() (*Executions, error) {
 		}
 		s := *was.status
 		s.LastUsed = e.LastUsed
-		out.Rows = append(out.Rows, Execution{&s, NeedOf(&s)})
+		row := Execution{&s, NeedOf(&s)}
+		if layout.SetAside(vfs.OS, e.Root) { // who has done so has decided
+			row.Need = nil
+		}
+		out.Rows = append(out.Rows, row)
 	}
 	l.known = seen
 	sortRows(out.Rows)

@@ -22,6 +22,7 @@ import (
 	"hank/runtime/internal/testkit"
 	"hank/runtime/report"
 	"hank/runtime/request"
+	"hank/runtime/reset"
 	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
@@ -150,6 +151,40 @@ func (t *Tree) total() state.Bill {
 		sum = sum.Plus(n.Bill)
 	}
 	return sum
+}
+
+// TestWhatAResetHasMovedNeedsNobody: it is in the list, and nobody is asked about it until it is
+// moved back.
+func TestWhatAResetHasMovedNeedsNobody(t *testing.T) {
+	t.Parallel()
+	root, run := start(t, looped)
+	run(request.ModeRun, exitcode.Failed)
+	list := NewList(report.Settings{})
+	needs := func(at string) bool {
+		t.Helper()
+		all, err := list.Read()
+		testkit.Must(t, err)
+		i := slices.IndexFunc(all.Rows, func(e Execution) bool { return e.Status.Execution == at })
+		if i < 0 {
+			t.Fatalf("%s is not in the list", at)
+		}
+		return all.Rows[i].Need != nil
+	}
+	if !needs(root) {
+		t.Error("a failure needs nobody")
+	}
+	moved, err := reset.Reset(root).Do(reset.Options{})
+	testkit.Must(t, err)
+	if needs(moved.Directory) {
+		t.Error("what was set aside needs somebody")
+	}
+	back, err := reset.Undo(root)
+	testkit.Must(t, err)
+	_, err = back.Do(reset.Options{})
+	testkit.Must(t, err)
+	if !needs(root) {
+		t.Error("after the undo a failure needs nobody")
+	}
 }
 
 // TestALoopIsFolded: of a loop the newest iteration is drawn, and all when it is open.
