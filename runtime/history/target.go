@@ -281,7 +281,9 @@ func nearest(s *state.State, text string) string {
 	}
 	words := []string{}
 	if !hasKind {
-		words = append(words, "last-success")
+		if _, err := lastSuccess(s); err == nil {
+			words = append(words, "last-success")
+		}
 		if s.InitialCheckpoint != "" {
 			words = append(words, "initial")
 		}
