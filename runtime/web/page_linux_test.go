@@ -246,6 +246,20 @@ func TestALongFileIsShownAsFarAsItFits(t *testing.T) {
 	}
 }
 
+// TestATranscriptIsShownToItsEnd: an address behind it leads to its last lines.
+func TestATranscriptIsShownToItsEnd(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "seq 300"}]}`, nil)
+	s.run(exitcode.Done, nil)
+	lines := regexp.MustCompile(`(\d+)–(\d+) of (\d+) lines`)
+	last := lines.FindString(s.get("/codon?id=a"))
+	for _, from := range []string{"1000", "99999999999999999999"} {
+		if got := lines.FindString(s.get("/codon?id=a&from=" + from)); got != last || last == "" {
+			t.Errorf("from line %s: %q, want %q", from, got, last)
+		}
+	}
+}
+
 // TestPagesAndJSONAgree: counts, states, and costs to the billionth of a dollar.
 func TestPagesAndJSONAgree(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ func (e *execution) transcript(c *state.Codon, q url.Values) (t log) {
 			return t.search(f, c, e.p.printer.mask)
 		}
 		first, _ := strconv.Atoi(q.Get("from"))
-		if first < 1 {
+		if first < 1 || first > t.Total {
 			first = max(1, t.Total-perRange+1)
 		}
 		t.First, t.Last = first, min(first+perRange-1, t.Total)
