@@ -87,7 +87,7 @@ func (c Caveats) with(record *Codon) Caveats {
 func (b BudgetExceeded) String() string {
 	switch b.Currency {
 	case "cost":
-		return fmt.Sprintf("%s of %s", Dollars(b.Used).Text(), Dollars(b.Limit).Text())
+		return Dollars(b.Used).Of(Dollars(b.Limit))
 	case "duration":
 		return fmt.Sprintf("%s of %s", seconds(b.Used), seconds(b.Limit))
 	case "outputTokens":

@@ -29,3 +29,18 @@ func TestPeopleReadAmountsInCents(t *testing.T) {
 		t.Errorf("in JSON it is %s, %v", b, err)
 	}
 }
+
+// A limit of a part of a cent is shown as it was set, and what is used as exactly.
+func TestAPartOfALimitIsNotRoundedToAnotherOne(t *testing.T) {
+	for _, c := range []struct {
+		used, limit float64
+		want        string
+	}{
+		{0.0075, 0.014, "$0.0075 of $0.014"}, {0.0135, 0.014, "$0.0135 of $0.014"}, {0.2, 0.333333333, "$0.20 of $0.3333"},
+		{0.254, 0.5, "$0.25 of $0.50"}, {5.0049, 10.005, "$5.00 of $10.01"}, {0.0004, 0.0005, "$0.0004 of $0.0005"}, {0.009999, 0.015, "$0.009999 of $0.015"},
+	} {
+		if got := (state.BudgetExceeded{Currency: "cost", Used: c.used, Limit: c.limit}).String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -63,6 +63,22 @@ func (u USD) Text() string {
 	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
 }
 
+// Of is a part of an amount for people: $0.80 of $2.00. A limit below a dollar with a part of a
+// cent has both rounded to a hundredth of a cent: $0.0075 of $0.014.
+func (u USD) Of(limit USD) string {
+	const cent, step = Dollar / 100, Dollar / 10_000
+	text := USD.Text
+	if limit < Dollar && limit%cent != 0 {
+		text = func(u USD) string {
+			if near := (u + step/2) / step * step; near > cent && near%cent != 0 {
+				return "$" + near.String()
+			}
+			return u.Text()
+		}
+	}
+	return text(u) + " of " + text(limit)
+}
+
 // MarshalJSON writes the decimal form.
 func (u USD) MarshalJSON() ([]byte, error) { return []byte(u.String()), nil }
 
