@@ -8,6 +8,7 @@ import (
 	"path"
 	"sync"
 
+	"hank/internal/secret"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/model"
@@ -71,10 +72,13 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	return p, l.out.Sorted(name)
 }
 
-// index fills the maps of codons and loops.
+// index fills the maps of codons and loops, and masks what a person is asked at a gate.
 func (p *Program) index() {
 	p.loops, p.codons = map[CodonID]*Loop{}, map[CodonID]*Codon{}
 	for _, at := range p.Hank.places {
+		if g := at.gate(); g != nil {
+			g.Summary = secret.Text(g.Summary)
+		}
 		if at.loop != nil {
 			p.loops[at.loop.ID] = at.loop
 		} else {

@@ -28,9 +28,8 @@ func isPlaceholder(text string) bool {
 }
 
 // stored returns the entry as it is kept in state.json: every string of the
-// codon over 4 KiB or with a key in it, wherever it is, and every value of
-// env, is replaced by
-// the string {sha256:…} with the SHA-256 of its UTF-8 bytes. Resolve brings the
+// codon over 4 KiB or with a key in it, wherever it is but in its gate, and every
+// value of env, is replaced by the string {sha256:…} with the SHA-256 of its UTF-8 bytes. Resolve brings the
 // texts back from the (frozen) program. A text that is itself written like that
 // stays, so that storing twice changes nothing; it resolves to itself.
 func (e Entry) stored() Entry {
@@ -97,12 +96,14 @@ func codonNode(c *Codon) (*jsonshape.Node, error) {
 	return jsonshape.Parse(data)
 }
 
-// textsOf visits every string value of a codon; private marks the values of env.
+// textsOf visits every string value of a codon but those of its gate, which are shown and
+// compared with what was asked; private marks the values of env.
 func textsOf(n *jsonshape.Node, visit func(n *jsonshape.Node, private bool)) {
-	env := n.Step("env")
+	env, gate := n.Step("env"), n.Step("gate")
 	for i := range n.Kids {
-		kid := &n.Kids[i]
-		stringsOf(kid, kid == env, visit)
+		if kid := &n.Kids[i]; kid != gate {
+			stringsOf(kid, kid == env, visit)
+		}
 	}
 }
 
