@@ -170,7 +170,7 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *diagnostic.Reporter) {
 	if p.inside != nil {
 		around = p.inside.Budget
 	}
-	if own != nil && (own.MaxDollars > 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) && !mayReport(c, "usage") {
+	if own != nil && (own.MaxDollars > 0 && len(c.Sentinels) == 0 || own.MaxOutputTokens > 0 || own.MaxContextTokens > 0) && !mayReport(c, "usage") {
 		h.report(out, p.pointer+"/budget", "budget-shell-price", "use maxTimeSeconds", "%q is a script: it spends only what it reports by ::hank usage", c.ID)
 	}
 	if own == nil {

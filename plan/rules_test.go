@@ -447,6 +447,8 @@ func TestScriptsThatReportAreNoWarning(t *testing.T) {
 		"reports something else":    {hankOf(loopOf("l", untilFull, script(`"echo ::hank retry-after 3"`))), nil, "loop-never-ends", true},
 		"a loop with a budget":      {hankOf(strings.Replace(loopOf("l", untilFull, script(`"true"`)), `"codons"`, `"budget": {"maxTimeSeconds": 5}, "codons"`, 1)), nil, "loop-never-ends", false},
 		"dollars, silent":           {hankOf(script(`"true"`, paid)), nil, "budget-shell-price", true},
+		"dollars, watched":          {hankOf(script(`"true"`, paid, `"sentinels": [{"sentinelConfig": {`+sentinelHead+onError+`}}]`)), nil, "budget-shell-price", false},
+		"tokens, watched":           {hankOf(script(`"true"`, `"budget": {"maxOutputTokens": 6}`, `"sentinels": [{"sentinelConfig": {`+sentinelHead+onError+`}}]`)), nil, "budget-shell-price", true},
 		"dollars, reported":         {hankOf(script(`"echo '::hank usage {}'"`, paid)), nil, "budget-shell-price", false},
 		"dollars, what a file does": {hankOf(strings.Replace(script(`"true"`, paid), `"promptText": "true"`, `"promptFile": "x.sh"`, 1)), map[string]string{"x.sh": "./agent"}, "budget-shell-price", false},
 	} {

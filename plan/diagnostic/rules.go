@@ -120,7 +120,7 @@ var rules = map[string]Rule{
 	"budget-fail-late":   {Severity: Warning, Says: "a codon fails because of what others before it have spent"},
 	"budget-time-loop":   {Severity: Warning, Says: "a codon may take longer than its loop"},
 	"budget-late":        {Severity: Warning, Says: "a dollar or token budget is on a program that may report what it has used only at its end"},
-	"budget-shell-price": {Severity: Warning, Says: "a dollar or token budget is on a script that does not seem to print ::hank usage: it counts nothing else"},
+	"budget-shell-price": {Severity: Warning, Says: "a dollar or token budget is on a script that does not seem to print ::hank usage: it counts nothing else (in dollars also what its sentinels cost)"},
 
 	// what the hank refers to
 	"bad-reference":        {Severity: Error, Says: "a reference is not a plain relative path inside the directory of the hank"},

@@ -23,7 +23,8 @@ import (
 //  4. running: it has a session. What it uses is recorded as it goes.
 //  5. The agent and all that it started are gone. What is expected of it is checked,
 //     outputs are copied. How it ended is recorded, so that from here on the agent does not run again.
-//     The sentinels, which began before the agent did, finish within their time.
+//     The sentinels, which began before the agent did, finish within their time. What they
+//     spend in it can still reach a limit: see lateSpending.
 //  6. The checkpoint, and with it the final record.
 func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	a := &attempt{Spec: spec, host: host, began: time.Now()}
@@ -67,13 +68,18 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 	if failure, err = a.startSentinels(); err == nil && failure == nil {
 		failure, err = a.work(ctx)
 	}
+	within := a.exceeded == nil
 	if err == nil && failure == nil {
 		err = a.finishSentinels(ctx)
 	}
 	if err != nil || failure != nil {
 		return a.failBeforeWork(ctx, failure, err)
 	}
-	return a.checkpoint(ctx, a.host.Live().Conclude(a.host.Now()))
+	final := a.host.Live().Conclude(a.host.Now())
+	if within {
+		final = a.lateSpending(final)
+	}
+	return a.checkpoint(ctx, final)
 }
 
 // failBeforeWork closes a record whose agent never had a session.

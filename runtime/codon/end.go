@@ -45,7 +45,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 	s.At = &ended
 	next := a.host.Live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
-	next.BudgetExceeded = a.alsoOfLoop(a.exceeded)
+	next.BudgetExceeded = a.alsoOfLoop(a.exceeded, a.use())
 	if a.exceeded != nil {
 		decided := *next.BudgetExceeded
 		decided.OnExceeded = a.Limits.OnExceeded

@@ -2,6 +2,7 @@ package codon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -149,7 +150,7 @@ func (a *attempt) finishSentinels(ctx context.Context) error {
 			case <-finished:
 				finished = nil
 			case <-a.watch.News():
-				if err := a.hearSentinels(); err != nil {
+				if err := errors.Join(a.hearSentinels(), a.warn(time.Now())); err != nil {
 					return err
 				}
 				if a.overBudget() {
@@ -204,7 +205,7 @@ func (a *attempt) endSentinels(reason, when string) error {
 		return nil
 	}
 	a.watch.Close(reason, when)
-	err := a.hearSentinels()
+	err := errors.Join(a.hearSentinels(), a.warn(time.Now()))
 	watch := a.watch
 	a.watch = nil
 	if err != nil || a.host.Live().Sentinels == nil {

@@ -15,11 +15,10 @@ import (
 // alsoOfLoop is the limit that an attempt has hit: that of its loop, if it has hit a
 // limit of all codons together and with the same step its loop's own, so that its
 // record says that the loop ends.
-func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded) *state.BudgetExceeded {
+func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded, used budget.Use) *state.BudgetExceeded {
 	if hit == nil || hit.EndsLoop() {
 		return hit
 	}
-	used := budget.Use{Cost: a.total().Cost + a.watched(), Time: a.spentTime()}
 	if own := a.LoopLimits.Exceeded(used); own != nil {
 		return own
 	}
@@ -35,13 +34,39 @@ func (a *attempt) ofLoop(final *state.Codon) *state.BudgetExceeded {
 	if !final.Settled() || a.LoopLimits.OnExceeded == plan.Pause || hit.EndsLoop() {
 		return hit
 	}
-	own := a.LoopLimits.Exceeded(budget.Use{Cost: final.Cost(), Time: final.EndTime.Sub(final.StartTime.Time)})
+	own := a.LoopLimits.Exceeded(useOf(final))
 	if own == nil {
 		return hit
 	}
 	of := *own
 	of.OnExceeded, of.Finished = a.LoopLimits.OnExceeded, hit == nil || hit.Finished
 	return &of
+}
+
+// useOf is what a final record says of limits of money and time.
+func useOf(final *state.Codon) budget.Use {
+	return budget.Use{Cost: final.Bill().Cost, Time: final.EndTime.Sub(final.StartTime.Time)}
+}
+
+// lateSpending is a final record with the limit of money that the sentinels have reached when
+// the work of the codon had ended: it ends the codon as if its agent had reached it at its end.
+func (a *attempt) lateSpending(final *state.Codon) *state.Codon {
+	use := useOf(final)
+	hit := a.Limits.Exceeded(budget.Use{Cost: use.Cost})
+	if hit == nil || !final.Settled() {
+		return final
+	}
+	a.exceeded = hit
+	next := *a.host.Live()
+	if next.Settling.Status == state.Completed {
+		s := a.atLimit(*next.Settling, false)
+		s.Ignored = s.Status == state.Failed && a.Entry.Codon.Failure() == plan.Ignore
+		next = *next.Settle(s)
+	}
+	of := *a.alsoOfLoop(hit, use)
+	of.OnExceeded, of.Finished = a.Limits.OnExceeded, next.Settling.Status == state.Completed
+	next.BudgetExceeded = &of
+	return next.Conclude(*final.EndTime)
 }
 
 // atLimit is the end of an attempt that has reached a limit: cutOff, or when it had ended.
@@ -80,8 +105,7 @@ func (a *attempt) spentTime() time.Duration { return time.Since(a.began) }
 // first one that is decides.
 func (a *attempt) overBudget() bool {
 	if a.exceeded == nil {
-		total := a.total()
-		a.exceeded = a.Limits.Exceeded(budget.Use{Cost: total.Cost + a.watched(), Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context})
+		a.exceeded = a.Limits.Exceeded(a.use())
 	}
 	if a.exceeded != nil && a.watch != nil {
 		a.watch.StopAsking()
@@ -92,8 +116,7 @@ func (a *attempt) overBudget() bool {
 // warn says what of a limit is nearly used up: the use that has led to it is recorded before
 // it is said, so that a crash in between can be told from one before both.
 func (a *attempt) warn(now time.Time) error {
-	total := a.total()
-	due := a.Watch.Crossed(budget.Use{Cost: total.Cost + a.watched(), Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context})
+	due := a.Watch.Crossed(a.use())
 	if len(due) == 0 {
 		return nil
 	}
@@ -107,6 +130,12 @@ func (a *attempt) warn(now time.Time) error {
 		a.Warn(w)
 	}
 	return nil
+}
+
+// use is what the agent and the sentinels have used so far.
+func (a *attempt) use() budget.Use {
+	total := a.total()
+	return budget.Use{Cost: total.Cost + a.watched(), Time: a.spentTime(), Output: total.Tokens.Output, Context: total.Context}
 }
 
 // total is what all turns of the attempt have used, in money by the agent's
