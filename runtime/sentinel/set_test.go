@@ -294,6 +294,21 @@ func TestFailuresAreCountedAndEndASentinel(t *testing.T) {
 }
 
 // An answer that does not fit is a failure, and is paid.
+// A failure is told as far as its beginning, which has no part of a key.
+func TestAKeyInAFailureIsMaskedBeforeTheCut(t *testing.T) {
+	t.Parallel()
+	key := "sk-ant-" + "api03-abcDEF0123456789ghij"
+	refuses := func(context.Context, provider.Request) (provider.Answer, error) {
+		return provider.Answer{}, &provider.CallError{Message: strings.Repeat("x", mostMessage-20) + " " + key}
+	}
+	b := newBench(t, loadedOf(t, asker(refuses), ""))
+	b.event("tool.result", `{}`)
+	b.finish()
+	if told := b.notes("sentinel.error"); len(told) != 1 || strings.Contains(told[0], key[:12]) {
+		t.Errorf("%q", told)
+	}
+}
+
 func TestAnAnswerThatDoesNotFitIsPaidAndNotWritten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, loadedOf(t, says("no JSON"), `, "structuredOutput": {"output": "enum", "enumValues": ["a"]}`))

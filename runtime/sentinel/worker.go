@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/secret"
 	"hank/plan/loop"
 	"hank/plan/model"
 	config "hank/plan/sentinel"
@@ -362,6 +363,7 @@ func (w *worker) fail(ctx context.Context, kind, message string, retriable bool)
 
 // complain tells of an error, under the lock of the set.
 func (w *worker) complain(kind, message string, retriable bool) {
+	message = secret.Text(message) // a key that is cut is not known any more
 	message = strings.ToValidUTF8(message[:min(len(message), mostMessage)], "")
 	if on(w.Config.Report.Errors, true) {
 		w.set.note("sentinel.error", failed{w.Config.ID, w.set.CodonID, kind, message, retriable, w.failures})

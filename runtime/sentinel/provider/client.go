@@ -13,6 +13,8 @@ import (
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
+
+	"hank/internal/secret"
 )
 
 // Message is one message of a conversation.
@@ -189,7 +191,7 @@ func (c *Client) failure(err error, of *bounded) *CallError {
 	if refusedBefore(err) { // nothing was sent
 		e.Message, e.Retriable, e.Refused = "the request cannot be made: "+err.Error(), false, true
 	}
-	e.Message = beginning(e.Message)
+	e.Message = c.beginning(e.Message)
 	return e
 }
 
@@ -204,7 +206,7 @@ func refusedBefore(err error) bool {
 	return false
 }
 
-// said is what an error response says in its JSON, or the beginning of it.
+// said is what an error response says in its JSON, or all of it.
 func said(body []byte) string {
 	var of struct {
 		Error any `json:"error"`
@@ -219,11 +221,15 @@ func said(body []byte) string {
 			}
 		}
 	}
-	return beginning(string(body))
+	return string(body)
 }
 
-// beginning is what of a message is told.
-func beginning(text string) string {
+// beginning is what of a message is told. A key that is cut is not known any more, so that it
+// is masked before.
+func (c *Client) beginning(text string) string {
+	var key secret.Values
+	key.Add([]string{"API_KEY=" + c.endpoint.Key})
+	text = key.Text(text[:min(len(text), 100*mostMessage)])
 	return strings.ToValidUTF8(text[:min(len(text), mostMessage)], "")
 }
 

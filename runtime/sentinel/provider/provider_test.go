@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -100,6 +101,26 @@ func TestAFailureIsCalledByItsName(t *testing.T) {
 		var call *CallError
 		if !errors.As(err, &call) || call.Retriable != c.retriable || call.Refused != c.refused || call.RetryAfter != c.after || !strings.Contains(call.Message, c.e.Message) || !strings.Contains(call.Message, "the provider answers") {
 			t.Errorf("%d: %#v", c.e.Status, err)
+		}
+	}
+}
+
+// A provider may repeat the key that it was sent, at the place where its message is cut.
+func TestAKeyInAnErrorIsMaskedBeforeTheCut(t *testing.T) {
+	t.Parallel()
+	const key = "plainsecretvalue12345"
+	for name, form := range map[string]string{"its message": `{"error": {"message": "%s"}}`, "another body": "%s"} {
+		for before := mostMessage - 2*len(key) - 60; before < mostMessage; before++ {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = fmt.Fprintf(w, form, strings.Repeat("x", before)+key+" and more")
+			})
+			c.endpoint.Key = key
+			_, err := c.Ask(t.Context(), Request{})
+			var call *CallError
+			if !errors.As(err, &call) || len(call.Message) > mostMessage || strings.Contains(call.Message, key[:8]) {
+				t.Fatalf("%s, after %d bytes: %v", name, before, err)
+			}
 		}
 	}
 }
