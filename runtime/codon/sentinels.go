@@ -222,6 +222,9 @@ func (a *attempt) endSentinels(reason, when string) error {
 		if s.Unpriced {
 			said = append(said, fmt.Sprintf("sentinel %s: no price is known for its model %s: what it cost (%d tokens) is in no figure", s.ID, s.Model, s.Tokens.Sum()))
 		}
+		if s.UncountedCalls > 0 {
+			said = append(said, fmt.Sprintf("sentinel %s: the provider did not say what %s used: what that cost is in no figure", s.ID, term.Count(s.UncountedCalls, "call")))
+		}
 		if s.UnloadReason == observer.UnloadFatal || s.UnloadReason == observer.UnloadFailures {
 			said = append(said, fmt.Sprintf("sentinel %s was given up (%s): %s", s.ID, strings.ReplaceAll(s.UnloadReason, "-", " "), harness.Excerpt(watch.TroubleOf(s.ID).Last, 500)))
 		}

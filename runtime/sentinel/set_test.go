@@ -294,6 +294,18 @@ func TestFailuresAreCountedAndEndASentinel(t *testing.T) {
 }
 
 // An answer that does not fit is a failure, and is paid.
+// An answer without a word of what it has used is no free one.
+func TestAnAnswerOfUnknownCostIsCounted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, loadedOf(t, asker(func(context.Context, provider.Request) (provider.Answer, error) {
+		return provider.Answer{Text: "well"}, nil
+	}), ""))
+	b.event("tool.result", `{}`)
+	if account := b.finish(); account.UncountedCalls != 1 || account.TotalCost != 0 || account.String() != "spy (anthropic/m): 1 call, $0.00, 1 of unknown cost" {
+		t.Errorf("%s: %+v", account, account)
+	}
+}
+
 // A failure is told as far as its beginning, which has no part of a key.
 func TestAKeyInAFailureIsMaskedBeforeTheCut(t *testing.T) {
 	t.Parallel()

@@ -264,6 +264,9 @@ func (w *worker) answered(ctx context.Context, b batch, number int, question str
 		w.account.TotalCost += cost
 		w.account.Tokens = w.account.Tokens.Add(used)
 		w.account.Unpriced = w.account.Unpriced || !priced && used.Sum() > 0
+		if used.Sum() == 0 {
+			w.account.UncountedCalls++
+		}
 		if misfit != nil {
 			return
 		}

@@ -43,10 +43,11 @@ type Sentinel struct {
 	Tokens          money.Tokens `json:"tokens,omitzero"` // of all calls that were answered
 	DroppedTriggers int          `json:"droppedTriggers,omitzero"`
 	DroppedEvents   int          `json:"droppedEvents,omitzero"`
-	OpenCalls       int          `json:"openCalls,omitzero"` // not answered: what they cost is in no figure; of one that is active, not yet
-	Cut             string       `json:"cut,omitempty"`      // what of its work was not done at the end, and why
-	Unpriced        bool         `json:"unpriced,omitzero"`  // no price is known for its model: its cost is in no figure
-	Decision        *loop.Ballot `json:"decision,omitempty"` // the last one about the loop, where it is asked
+	OpenCalls       int          `json:"openCalls,omitzero"`      // not answered: what they cost is in no figure; of one that is active, not yet
+	UncountedCalls  int          `json:"uncountedCalls,omitzero"` // answered without a word of what was used: what they cost is in no figure
+	Cut             string       `json:"cut,omitempty"`           // what of its work was not done at the end, and why
+	Unpriced        bool         `json:"unpriced,omitzero"`       // no price is known for its model: its cost is in no figure
+	Decision        *loop.Ballot `json:"decision,omitempty"`      // the last one about the loop, where it is asked
 
 	Unknown jsontext.Value `json:",embed"`
 }
@@ -100,6 +101,9 @@ func (s Sentinel) String() string {
 	text := fmt.Sprintf("%s (%s): %s, %s", s.ID, s.Model, n(s.LLMCallCount, "call"), s.TotalCost.Text())
 	if s.FailedLLMCalls > 0 {
 		text += fmt.Sprintf(", %d failed", s.FailedLLMCalls)
+	}
+	if s.UncountedCalls > 0 {
+		text += fmt.Sprintf(", %d of unknown cost", s.UncountedCalls)
 	}
 	if s.DroppedTriggers > 0 {
 		text += ", " + n(s.DroppedTriggers, "trigger") + " dropped"

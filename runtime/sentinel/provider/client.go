@@ -39,7 +39,7 @@ type Request struct {
 }
 
 // Answer is what a model has said, and what it has used in tokens. Input is without those
-// that were read from a cache.
+// that were read from a cache. All are 0 where the provider does not say what was used.
 type Answer struct {
 	Text                     string
 	Input, CacheRead, Output int64
@@ -64,6 +64,12 @@ const (
 	mostBody    = 8 << 20
 	mostMessage = 500
 )
+
+// mostTokens bounds what of a count is believed: no request has more.
+const mostTokens = 1_000_000_000
+
+// counted is a count of tokens as far as it is believed.
+func counted(n int) int64 { return int64(min(max(n, 0), mostTokens)) }
 
 // Client asks the model of one endpoint. It may be used by several goroutines.
 type Client struct {
@@ -112,9 +118,9 @@ func (c *Client) Ask(ctx context.Context, r Request) (Answer, error) {
 	if len(res.Choices) == 0 {
 		return Answer{}, &CallError{Message: "the provider has sent no answer", Retriable: true}
 	}
-	a := Answer{Text: res.Choices[0].Message.Content, Input: int64(res.Usage.PromptTokens), Output: int64(res.Usage.CompletionTokens)}
+	a := Answer{Text: res.Choices[0].Message.Content, Input: counted(res.Usage.PromptTokens), Output: counted(res.Usage.CompletionTokens)}
 	if d := res.Usage.PromptTokensDetails; d != nil {
-		a.CacheRead = int64(min(max(d.CachedTokens, 0), res.Usage.PromptTokens))
+		a.CacheRead = min(counted(d.CachedTokens), a.Input)
 		a.Input -= a.CacheRead
 	}
 	if reason := res.Choices[0].FinishReason; reason == openai.FinishReasonLength || reason == openai.FinishReasonContentFilter {

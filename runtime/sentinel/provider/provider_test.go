@@ -105,6 +105,26 @@ func TestAFailureIsCalledByItsName(t *testing.T) {
 	}
 }
 
+// What an endpoint says of what was used is believed as far as it can be true.
+func TestCountsAreBelievedAsFarAsTheyCanBeTrue(t *testing.T) {
+	t.Parallel()
+	for usage, want := range map[string]Answer{
+		`{"prompt_tokens": 10, "completion_tokens": 3}`:                                                                  {Input: 10, Output: 3},
+		`{"prompt_tokens": 10, "completion_tokens": 9000000000000000000}`:                                                {Input: 10, Output: mostTokens},
+		`{"prompt_tokens": -10, "completion_tokens": -3}`:                                                                {},
+		`{"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 1000000000000000000}}`: {CacheRead: 10, Output: 3},
+		`{"prompt_tokens": -9, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}`:                   {Output: 3},
+		`{}`: {},
+	} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"choices": [{"message": {"content": ""}}], "usage": %s}`, usage)
+		})
+		if a, err := c.Ask(t.Context(), Request{}); err != nil || a != want {
+			t.Errorf("%s: %+v, %v", usage, a, err)
+		}
+	}
+}
+
 // A provider may repeat the key that it was sent, at the place where its message is cut.
 func TestAKeyInAnErrorIsMaskedBeforeTheCut(t *testing.T) {
 	t.Parallel()
