@@ -97,8 +97,8 @@ func (s *Structure) Instruction() string {
 	return text
 }
 
-// Take reads an answer, and returns it as JSON without what is around it. The error says
-// what of it does not fit.
+// Take reads an answer, and returns it as JSON without what is around it, each number as it
+// was written. The error says what of it does not fit.
 func (s *Structure) Take(answer string) (json.RawMessage, error) {
 	text := unfenced(answer)
 	var v any
@@ -109,9 +109,15 @@ func (s *Structure) Take(answer string) (json.RawMessage, error) {
 	if strings.TrimSpace(text[d.InputOffset():]) != "" {
 		return nil, errors.New("the answer has something after its JSON")
 	}
-	object, _ := v.(map[string]any)
+	var exact any
+	d = json.NewDecoder(strings.NewReader(text))
+	d.UseNumber() // the other one has rounded them
+	if err := d.Decode(&exact); err != nil {
+		return nil, fmt.Errorf("the answer is no JSON: %w", err)
+	}
 	switch s.Output {
 	case "enum":
+		object, _ := v.(map[string]any)
 		word, ok := object["result"].(string)
 		if !ok {
 			word, ok = v.(string)
@@ -119,15 +125,14 @@ func (s *Structure) Take(answer string) (json.RawMessage, error) {
 		if !ok || !slices.Contains(s.Values, word) {
 			return nil, fmt.Errorf("the answer is none of %s", strings.Join(s.Values, ", "))
 		}
-		v = word
+		exact = word
 	case "array":
-		list, ok := object["elements"].([]any)
+		list, ok := listOf(v)
 		if !ok {
-			if list, ok = v.([]any); !ok {
-				return nil, errors.New("the answer is no list")
-			}
+			return nil, errors.New("the answer is no list")
 		}
-		if v = list; s.ofList() {
+		same, _ := listOf(exact)
+		if v, exact = list, same; s.ofList() {
 			break
 		}
 		for i, item := range list {
@@ -135,14 +140,23 @@ func (s *Structure) Take(answer string) (json.RawMessage, error) {
 				return nil, fmt.Errorf("item %d of the answer does not fit the schema: %w", i, err)
 			}
 		}
-		return json.Marshal(list)
+		return json.Marshal(exact)
 	}
 	if s.resolved != nil {
 		if err := s.resolved.Validate(v); err != nil {
 			return nil, fmt.Errorf("the answer does not fit the schema: %w", err)
 		}
 	}
-	return json.Marshal(v)
+	return json.Marshal(exact)
+}
+
+// listOf is the list that an answer is, or has in the object that was asked for.
+func listOf(v any) (list []any, ok bool) {
+	object, _ := v.(map[string]any)
+	if list, ok = object["elements"].([]any); !ok {
+		list, ok = v.([]any)
+	}
+	return list, ok
 }
 
 // unfenced is an answer without the fence that models like to put around JSON.
