@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ type Selection struct {
 	// Patterns are globs with ** and braces, relative to the root. One without
 	// a slash fits in the root alone; a plain name stands for a file, or for a
 	// directory's content; one that begins with ! takes out what the others take.
+	// Components that are empty or . count for nothing, as in a path: . is the root.
 	Patterns []string
 	// Never are paths relative to the root that are not taken, with all below.
 	Never []string
@@ -37,15 +39,11 @@ func NewSelector(s Selection, include []string) *Selector {
 	x := &Selector{all: s.All, Never: map[string]bool{}, Above: map[string]bool{}}
 	for _, p := range s.Patterns {
 		p, negative := strings.CutPrefix(p, "!")
-		p, content := strings.CutSuffix(strings.TrimPrefix(p, "./"), "/")
-		globs := []string{p}
-		if content || !strings.ContainsAny(p, `*?[\`) {
-			globs = append(globs, p+"/**") // a name: of a file, or of a directory
-		}
+		globs := globsOf(p)
 		switch {
 		case negative:
 			x.refuse = append(x.refuse, globs...)
-		case p == "**" || p == "**/*":
+		case slices.Contains(globs, "**") || slices.Contains(globs, "**/*"):
 			x.all = true
 		default:
 			x.take = append(x.take, globs...)
@@ -62,6 +60,26 @@ func NewSelector(s Selection, include []string) *Selector {
 		}
 	}
 	return x
+}
+
+// globsOf are the globs that a pattern without ! stands for: itself as a clean path, and as
+// it is written, since a class may hold what is cleaned away.
+func globsOf(p string) []string {
+	clean := path.Clean(p)
+	if clean == "." && p != "" {
+		return []string{"**"}
+	}
+	written, content := strings.CutSuffix(strings.TrimPrefix(p, "./"), "/")
+	globs := []string{written}
+	if clean != written {
+		globs = append(globs, clean)
+	}
+	if content || strings.HasSuffix(p, "/.") || !strings.ContainsAny(p, `*?[\`) {
+		for _, g := range globs {
+			globs = append(globs, g+"/**") // a name: of a file, or of a directory
+		}
+	}
+	return globs
 }
 
 // Validate refuses patterns that doublestar cannot read: they would take

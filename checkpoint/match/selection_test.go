@@ -23,6 +23,10 @@ func TestPatternsTakeWhatTheirDialectSays(t *testing.T) {
 		{"{a,b}/*.go", "b/x.go", true}, {"{src,docs}", "docs/x", true}, {"**", ".dot/x", true},
 		{"** !*.log", "a.log", false}, {"** !*.log", "d/a.log", true}, {"** !out", "out/x", false}, {"** !out/", "out/x", false}, {"src !src/gen/**", "src/gen/a", false},
 		{"!a", "b", false}, {"", "a", false},
+		{".", "a", true}, {"./", "d/a", true}, {"./.", "a", true}, {".//", "a", true}, {"d !.", "d/a", false}, {"** !./", "a", false},
+		{"d/.", "d/f", true}, {"d/.", "e", false}, {"d//f", "d/f", true}, {"d/./f", "d/f", true}, {"././d", "d/f", true}, {"d//", "d/f", true},
+		{"d*/.", "dd/f", true}, {"d*//*.c", "dd/a.c", true}, {"**//*.c", "d/a.c", true}, {"{d,e}/./f", "e/f", true}, {"** !d/.", "d/f", false},
+		{"[/./]a", ".a", true}, {"!", "a", false}, {"** !", "a", true},
 	} {
 		sel := Selection{Patterns: strings.Fields(c.patterns)}
 		if got := sel.Matcher()(c.path); got != c.want {
@@ -33,7 +37,7 @@ func TestPatternsTakeWhatTheirDialectSays(t *testing.T) {
 
 func TestNoFolderIsSkippedThatHoldsASelectedFile(t *testing.T) {
 	t.Parallel()
-	part := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "**", "{a,b}", "[ab]", "[^/]", "[/a]b", "?"})
+	part := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "**", "{a,b}", "[ab]", "[^/]", "[/a]b", "?", ".", ""})
 	name := rapid.SampledFrom([]string{"a", "b", "ab", "ba"})
 	rapid.Check(t, func(t *rapid.T) {
 		var sel Selection
