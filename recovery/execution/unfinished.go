@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"syscall"
+	"unicode/utf8"
 
 	"hank/checkpoint/restore"
 	"hank/internal/advice"
@@ -51,13 +52,16 @@ func CauseOf(err error) error {
 const maxKept = 100
 
 // KeptPaths are the paths of what a move could not change; where they are too
-// many, the directories that they are in.
+// many, or not UTF-8, which no record holds, the directories that they are in.
 func KeptPaths(refused []restore.Refused) []string {
 	if len(refused) == 0 {
 		return nil
 	}
 	set := map[string]bool{}
 	for _, r := range refused {
+		for !utf8.ValidString(r.Path) {
+			r.Path = path.Dir(r.Path)
+		}
 		set[r.Path] = true
 	}
 	for len(set) > maxKept {

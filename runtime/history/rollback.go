@@ -8,13 +8,12 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
@@ -298,7 +297,8 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 // asked again.
 func (o *RollbackOptions) confirmed(ctx context.Context, x *execution.Execution, target Target) (*execution.MovePlan, *Preview, error) {
 	src := execution.Sources{Layout: x.Layout, State: x.State(), Store: x.Store, Workspace: x.Workspace}
-	for asked := ""; ; {
+	var asked Preview
+	for {
 		plan, err := x.PlanMove(ctx, o.move(src, target))
 		if err != nil {
 			return nil, nil, err
@@ -310,18 +310,16 @@ func (o *RollbackOptions) confirmed(ctx context.Context, x *execution.Execution,
 		if len(preview.unasked) > 0 {
 			return nil, nil, needDelete(preview, o.Paths)
 		}
-		now, err := json.Marshal(preview)
-		if err != nil {
-			return nil, nil, err
-		}
-		if o.Confirm == nil || asked == string(now) {
+		now := *preview
+		now.Plan = nil // what it has more nobody is asked about
+		if o.Confirm == nil || reflect.DeepEqual(now, asked) {
 			return plan, preview, nil
 		}
 		x.Store.Abort() // nobody knows how long the answer takes
 		if !o.Confirm(*preview) {
 			return nil, nil, ErrDeclined
 		}
-		asked = string(now)
+		asked = now
 	}
 }
 
