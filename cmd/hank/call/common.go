@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -97,13 +98,24 @@ func CommandForThis(c *cli.Context, command string) string {
 	return advice.Command(command, ExecutionOption(c))
 }
 
-// Arguments checks the number of arguments of a command.
+// Arguments checks the number of arguments of a command, and that what hank records of
+// them, or sends to a run, is UTF-8.
 func Arguments(c *cli.Context, least, most int) error {
 	switch n := c.NArg(); {
 	case n < least:
 		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s needs %s; see: hank %s --help", c.Command.Name, c.Command.ArgsUsage, c.Command.Name)}
 	case most >= 0 && n > most:
 		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s: unexpected argument %q; see: hank %s --help", c.Command.Name, c.Args().Get(most), c.Command.Name)}
+	}
+	texts := append(c.StringSlice("label"), c.String("note"), c.String("reply"), c.String("run"))
+	switch c.Command.ArgsUsage {
+	case "GATE", "[CODON]", "[REASON]":
+		texts = append(texts, c.Args().First())
+	}
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return &exitcode.UsageError{Why: fmt.Sprintf("the text %q is not UTF-8, and hank cannot record it", text)}
+		}
 	}
 	return nil
 }
