@@ -101,3 +101,16 @@ func NeedWritable(c *state.Codon, to state.SHA, command string, why error) *find
 		Closed:  why,
 	}
 }
+
+// pausedAt is where a run was paused.
+func pausedAt(live *state.Codon, ended bool) string {
+	switch {
+	case live == nil:
+		return "between two codons"
+	case ended && live.Settling.Status == state.Failed:
+		return fmt.Sprintf("at codon %s, which has failed", live.CodonID)
+	case ended:
+		return fmt.Sprintf("at codon %s, which has completed its work and is not run again", live.CodonID)
+	}
+	return fmt.Sprintf("at codon %s (%s), which `hank run` does again", live.CodonID, live.Status)
+}

@@ -93,7 +93,7 @@ func planRun(r *state.Run, boot string, trusted bool) Repair {
 		if r.Paused.Reason == state.EndDecision {
 			p.Ahead = finding.Blocked
 		}
-		p.Found, p.Because = fmt.Sprintf("run %s is paused %s", r.RunID, pausedAt(live)), r.Paused.Detail
+		p.Found, p.Because = fmt.Sprintf("run %s is paused %s", r.RunID, pausedAt(live, ended)), r.Paused.Detail
 		return p
 	}
 	over, why := isOver(r, trusted)
@@ -119,17 +119,6 @@ const (
 	checkpointMade = "its checkpoint is made"
 	countsAsFailed = "the codon counts as failed; its unfinished work is saved as its error checkpoint"
 )
-
-// pausedAt is where a run was paused.
-func pausedAt(live *state.Codon) string {
-	switch {
-	case live == nil:
-		return "between two codons"
-	case live.Settling != nil:
-		return fmt.Sprintf("at codon %s, which has completed its work and is not run again", live.CodonID)
-	}
-	return fmt.Sprintf("at codon %s (%s), which `hank run` does again", live.CodonID, live.Status)
-}
 
 // stillRunning refuses an execution of which a run may be running.
 func stillRunning(l layout.Layout, r *state.Run, why string) error {

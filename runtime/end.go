@@ -143,6 +143,8 @@ func (d *driver) abort(ctx context.Context, err error) (verdict.Outcome, error) 
 	switch {
 	case pauseErr != nil && !errors.Is(err, pauseErr):
 		err = errors.Join(err, pauseErr)
+	case pauseErr == nil && live.Settling != nil && live.Settling.Status == state.Failed:
+		err = fmt.Errorf("the run is paused: codon %s has failed, and what it has done has no checkpoint yet: %w", live.CodonID, err)
 	case pauseErr == nil && live.Settling != nil:
 		err = fmt.Errorf("the run is paused: codon %s has completed its work, which is kept and not repeated, but has no checkpoint yet: %w", live.CodonID, err)
 	case pauseErr == nil:

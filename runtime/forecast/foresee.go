@@ -288,6 +288,17 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		}
 		from = &t
 	}
+	var late *finding.DecisionError
+	if a.Restore {
+		if late, err = v.LateQuestion(ctx, store); err != nil {
+			return err
+		}
+	}
+	if late == nil { // else the answer has the codon done again
+		if s, err = history.Concluded(s); err != nil {
+			return err
+		}
+	}
 	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from, VerdictDue: runtime.AwaitsVerdict(s, f.Program)}, r, a)
 	if err != nil {
 		return err

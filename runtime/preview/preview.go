@@ -46,10 +46,13 @@ func OfRetry(ctx context.Context, r request.Request, a request.Answers, work exe
 		case v.Unfinished():
 			return t, nil, &exitcode.UsageError{Why: fmt.Sprintf("a %s was interrupted, which the next command finishes before anything else; what a retry moves is known then", v.State.Intent.Kind)}
 		}
-		if r.Codon, err = history.CodonAt(v.State, string(r.Codon)); err != nil {
+		if src.State, err = history.Concluded(v.State); err != nil {
 			return t, nil, err
 		}
-		if _, err := startpoint.Decide(startpoint.Situation{State: v.State}, r, a); err != nil { // it cannot mean anything here
+		if r.Codon, err = history.CodonAt(src.State, string(r.Codon)); err != nil {
+			return t, nil, err
+		}
+		if _, err := startpoint.Decide(startpoint.Situation{State: src.State}, r, a); err != nil { // it cannot mean anything here
 			return t, nil, err
 		}
 		if err := out.follow(v, src, r, a); err != nil {
@@ -91,15 +94,15 @@ func (p *Retry) follow(v *recovery.View, src *execution.Sources, r request.Reque
 		return nil // the question about it is answered
 	}
 	live, _, _ := hankfile.LoadFor(v.Layout.Root, request.Request{}, r.LayersFor(frozen.Model))
-	if live == nil || hankfile.Same(v.State, frozen, live) {
+	if live == nil || hankfile.Same(src.State, frozen, live) {
 		return nil
 	}
 	if !a.Adopt {
-		p.Uses = hankfile.OwnChanges(v.State, r, frozen, live)
+		p.Uses = hankfile.OwnChanges(src.State, r, frozen, live)
 	}
-	entries, err := history.EncodeEntries(githistory.Derive(live, v.State))
+	entries, err := history.EncodeEntries(githistory.Derive(live, src.State))
 	if err == nil {
-		src.State, err = v.State.WithPlan(entries)
+		src.State, err = src.State.WithPlan(entries)
 	}
 	return err
 }
@@ -124,7 +127,7 @@ func (p *Retry) decided(ctx context.Context, src *execution.Sources, r request.R
 // findEdits looks what the user has changed in the workspace, and what becomes of it. It returns what
 // stays without a question.
 func (p *Retry) findEdits(ctx context.Context, v *recovery.View, src execution.Sources, st startpoint.Start, a request.Answers, began time.Time) ([]string, error) {
-	if run := src.State.Newest(); run != nil && run.Live() != nil { // nothing to compare with yet: the next opening makes its checkpoint
+	if run := v.State.Newest(); run != nil && run.Live() != nil { // nothing to compare with yet: the next opening makes its checkpoint
 		late, err := v.LateQuestion(ctx, src.Store)
 		p.ask(late)
 		return nil, err
