@@ -12,7 +12,6 @@ var (
 	asker           = call.Asker
 	breakLockFlag   = call.BreakLockFlag
 	capFlag         = call.CapFlag
-	catchUp         = call.CatchUp
 	commandForThis  = call.CommandForThis
 	dryRunFlag      = call.DryRunFlag
 	executionFlag   = call.ExecutionFlag

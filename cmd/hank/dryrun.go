@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/runtime"
 	"hank/runtime/forecast"
 	"hank/runtime/report/output"
@@ -19,7 +20,7 @@ func tellForecast(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	}
 	if c.Bool("json") {
 		f.Message = forThis(c, f.Message)
-		form := output.ForecastOf(f)
+		form := output.ForecastOf(f, call.ProblemForThis(c, f.Asked))
 		return jsonEnding(form, form.Error)
 	}
 	for _, line := range f.Lines() {

@@ -407,7 +407,7 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	p.Stop()
 	screen.Store(nil)
 	if res != nil && res.RunID != "" && res.Repeats == nil {
-		catchUp(res.Execution)
+		call.CatchUp(res.Execution)
 	}
 	if err != nil {
 		if res == nil || !c.Bool("json") && !streams(c) {

@@ -46,6 +46,9 @@ type Forecast struct {
 	Worked    float64       `json:"workedSeconds"`
 	Budget    *Budget       `json:"budget,omitempty"` // what the next codon may use, where that is limited
 
+	// Asked is the first of Questions, with which the command would end; nil: it asks none.
+	Asked error `json:"-"`
+
 	limits string
 }
 
@@ -117,6 +120,9 @@ func of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, *
 		return nil, nil, err
 	}
 	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.exitCode(), Message: seen.Over, Adopts: seen.Adopts, Remarks: seen.Remarks, Codons: []Codon{}}
+	if len(seen.Asks) > 0 {
+		f.Asked = seen.Asks[0]
+	}
 	for _, ask := range seen.Asks {
 		f.Questions = append(f.Questions, Question{ask.What, ask.Options})
 	}

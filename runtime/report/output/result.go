@@ -78,9 +78,12 @@ type FirstMove struct {
 	CheckpointSHA *state.SHA `json:"checkpointSha"`
 }
 
-// ForecastOf is a forecast as it is printed.
-func ForecastOf(f *forecast.Forecast) *Forecast {
-	out := &Forecast{Forecast: f, WorkSeconds: f.Worked, Error: atExit(f.ExitCode, "", f.Message)}
+// ForecastOf is a forecast as it is printed. asked is what would be asked first; nil: nothing.
+func ForecastOf(f *forecast.Forecast, asked *Problem) *Forecast {
+	out := &Forecast{Forecast: f, WorkSeconds: f.Worked, Error: asked}
+	if asked == nil {
+		out.Error = atExit(f.ExitCode, "", f.Message)
+	}
 	if f.Move != nil {
 		out.Move = &FirstMove{f.Move, null(f.Move.To)}
 	}
