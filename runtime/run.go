@@ -47,7 +47,7 @@ func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 		ui.RemarkUnkept(r)
 	}
 	if res != nil && err != nil {
-		res.Code, res.Message = verdict.CodeOf(err), verdict.Sentence(err)
+		res.Code, res.Message, res.Err = verdict.CodeOf(err), verdict.Sentence(err), err
 	}
 	if r.Notify != "" {
 		ui.Monitor.Wait("running the notification command")

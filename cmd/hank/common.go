@@ -25,7 +25,6 @@ var (
 	printJSON       = call.JSON
 	jsonFlag        = call.JSONFlag
 	limitFlag       = call.LimitFlag
-	limits          = call.Limits
 	namedExecution  = call.NamedExecution
 	notOneOf        = call.NotOneOf
 	orDefault       = call.OrDefault

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/argv"
 	"hank/internal/term"
 	"hank/recovery/layout"
@@ -84,7 +85,7 @@ func detach(c *cli.Context, execution string) error {
 		if err != nil || !c.Bool("json") {
 			return cmp.Or(err, exitWith(code))
 		}
-		form.Ended(code)
+		form.Ended(code, call.PrintedProblem(log))
 		return jsonEnding(form, form.Error)
 	case <-time.After(detachPatience):
 	}

@@ -313,7 +313,7 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 	case form == "json" && c.Bool("json"):
 		return r, a, &exitcode.UsageError{Why: "--progress json and --json are mutually exclusive: the last line of the stream has what --json prints"}
 	}
-	limits, err := limits(c)
+	limits, err := call.Limits(c)
 	if err != nil {
 		return r, a, err
 	}

@@ -55,6 +55,10 @@ type Result struct {
 	// Repeats is the operation whose answer this is, once more.
 	Repeats *state.Operation `json:"-"`
 
+	// Err is the error that Message tells; nil: none. Option is what For was given.
+	Err    error  `json:"-"`
+	Option string `json:"-"`
+
 	Extent  plan.Extent   `json:"-"` // what Planned will come to
 	Changed bool          `json:"-"` // the files, since the first checkpoint
 	Took    time.Duration `json:"-"` // this run; 0: there was nothing to run
@@ -96,6 +100,7 @@ func (r *Result) Ended() progress.Ended {
 // the execution.
 func (r *Result) For(option string) *Result {
 	shown := *r
+	shown.Option = option
 	shown.Next, shown.Finish, shown.Message = advice.Command(r.Next, option), advice.Command(r.Finish, option), advice.Render(r.Message, option)
 	shown.Gate = r.Gate.In(option)
 	return &shown

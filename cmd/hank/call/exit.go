@@ -1,12 +1,17 @@
 package call
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
 	"hank/runtime/exitcode"
@@ -88,6 +93,29 @@ func Ending(problem *output.Problem) error {
 	}
 	Remark("hank: %s\n", problem.Message)
 	return ExitWith(problem.ExitCode)
+}
+
+// PrintedProblem is the error of the last object that a command has printed into a file, among
+// other lines; nil: there is none.
+func PrintedProblem(file *os.File) (problem *output.Problem) {
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, math.MaxInt64))
+	if err != nil {
+		return nil
+	}
+	for at := 0; ; at++ {
+		next := bytes.Index(text[at:], []byte("{\n")) // as JSON begins one
+		if next < 0 {
+			return problem
+		}
+		at += next
+		var form struct {
+			Error *output.Problem `json:"error"`
+		}
+		value, err := jsontext.NewDecoder(bytes.NewReader(text[at:]), jsontext.AllowInvalidUTF8(true)).ReadValue()
+		if err == nil && json.Unmarshal(value, &form, jsontext.AllowInvalidUTF8(true)) == nil {
+			problem, at = form.Error, at+len(value)-1
+		}
+	}
 }
 
 // OutliveReaders lets a command that changes something finish it although nobody

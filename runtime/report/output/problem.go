@@ -55,9 +55,17 @@ func ProblemOf(err error, option string) *Problem {
 	}
 	code, word := verdict.Class(err)
 	p := atExit(code, word, verdict.Sentence(err))
+	p.explain(err, option)
+	return p
+}
+
+// explain adds what an error has beside its sentence.
+func (p *Problem) explain(err error, option string) {
 	var decision *finding.DecisionError
 	if errors.As(err, &decision) {
-		p.NextCommand = null(advice.Command(decision.Command, option))
+		if decision.Command != "" {
+			p.NextCommand = null(advice.Command(decision.Command, option))
+		}
 		for _, choice := range decision.Options {
 			p.Options = append(p.Options, secret.Text(advice.Render(choice, option)))
 		}
@@ -69,7 +77,6 @@ func ProblemOf(err error, option string) *Problem {
 			p.Diagnostics = append(p.Diagnostics, d)
 		}
 	}
-	return p
 }
 
 // atExit is the reason for an exit code where no error is; nil for that of success. An

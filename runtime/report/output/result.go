@@ -33,6 +33,7 @@ func ResultOf(r *runtime.Result) *Result {
 	}
 	if out.Error != nil {
 		out.Error.NextCommand = out.NextCommand
+		out.Error.explain(r.Err, r.Option)
 	}
 	return out
 }
@@ -59,9 +60,12 @@ func DetachedOf(execution, log string, pid int) *Detached {
 	return &Detached{Schema: 1, Execution: execution, PID: &pid, LogPath: &log}
 }
 
-// Ended says that the run is over.
-func (d *Detached) Ended(code exitcode.Code) {
-	d.PID, d.ExitCode, d.Error = nil, code, atExit(code, "", "the run in the background has ended; what it printed is above")
+// Ended says that the run is over. why is what it printed of its error; nil: nothing.
+func (d *Detached) Ended(code exitcode.Code, why *Problem) {
+	if why == nil || why.ExitCode != code {
+		why = atExit(code, "", "the run in the background has ended; what it printed is above")
+	}
+	d.PID, d.ExitCode, d.Error = nil, code, why
 }
 
 // Forecast is what hank run prints with --dry-run.
