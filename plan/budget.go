@@ -194,7 +194,7 @@ func (h *Hank) codonBudget(p place, whole *Budget, out *diagnostic.Reporter) {
 // agent does it unasked. A script does not if all its text is in hank.json and does not
 // have the words. What a file or another program prints is not known here.
 func mayReport(c *Codon, report string) bool {
-	return !c.Model.Kind().RunsScript || len(c.PromptFile) > 0 || strings.Contains(c.PromptText, "hank "+report)
+	return !c.Model.Kind().RunsScript || len(c.PromptFile) > 0 || strings.Contains(c.PromptText+c.ExhaustWithPrompt, "hank "+report)
 }
 
 // exceeding is how a codon ends that runs out of budget: by its own word, else

@@ -118,13 +118,17 @@ func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta frontmatter
 }
 
 // Extension is the prompt that is repeated until the context is full; empty
-// if the codon has none.
+// if the codon has none. That of a script is a script, with its comments.
 func (p *Program) Extension(e Entry, v Vars) (string, error) {
 	e, err := p.Resolve(e)
 	if err != nil {
 		return "", err
 	}
-	return p.replacer(e, v).Replace(withoutComments(e.Codon.ExhaustWithPrompt)), nil
+	text := e.Codon.ExhaustWithPrompt
+	if !e.Codon.Model.Kind().RunsScript {
+		text = withoutComments(text)
+	}
+	return p.replacer(e, v).Replace(text), nil
 }
 
 // read returns the texts of files.

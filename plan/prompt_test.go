@@ -53,6 +53,11 @@ func TestScriptsArriveUnchanged(t *testing.T) {
 	if user != want {
 		t.Errorf("got %q, want %q", user, want)
 	}
+	p = mustLoad(t, hankOf(shellCodon("a", `"exhaustWithPrompt": "echo '<!-- <%CODON_ID%> -->' >a.html"`)))
+	more, err := p.Extension(entryOf(p, "a"), Vars{Workspace: "/w"})
+	if err != nil || more != "echo '<!-- a -->' >a.html" {
+		t.Errorf("the script that is repeated: %q, %v", more, err)
+	}
 }
 
 func TestLoopPromptsKnowTheirIteration(t *testing.T) {

@@ -154,6 +154,7 @@ var brokenHanks = []broken{
 	{name: "an absolute pattern of a loop", hank: hankOf(strings.Replace(loopOf("l", limit(2), shellCodon("a")), `"codons"`, `"archiveOnSuccess": ["/etc"], "codons"`, 1)), want: "bad-path", at: `"/etc"`},
 	{name: "a dangerous rig", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": "cd x && rm -rf ~/"}}]`)), want: "dangerous-command", at: `"cd x && rm -rf ~/"`},
 	{name: "a dangerous script", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "cat x > /dev/sda"}`), want: "dangerous-command", at: `"cat x > /dev/sda"`},
+	{name: "a dangerous script that is repeated", hank: hankOf(shellCodon("a", `"exhaustWithPrompt": "cat x > /dev/sda"`)), want: "dangerous-command", at: `"cat x > /dev/sda"`},
 	{name: "a target that climbs", hank: hankOf(shellCodon("a", copyOf("t", "../x"))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"../x"`},
 	{name: "a target that is the workspace", hank: hankOf(shellCodon("a", copyOf("t", "x/.."))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"x/.."`},
 	{name: "a target in .git", hank: hankOf(shellCodon("a", copyOf("t", "x/.GIT/hooks"))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"x/.GIT/hooks"`},
@@ -444,6 +445,7 @@ func TestScriptsThatReportAreNoWarning(t *testing.T) {
 	}{
 		"silent":                    {hankOf(loopOf("l", untilFull, script(`"true"`))), nil, "loop-never-ends", true},
 		"reports a full context":    {hankOf(loopOf("l", untilFull, script(`"echo ::hank context-exceeded"`))), nil, "loop-never-ends", false},
+		"reports it when repeated":  {hankOf(loopOf("l", untilFull, script(`"true"`, `"exhaustWithPrompt": "echo ::hank context-exceeded"`))), nil, "loop-never-ends", false},
 		"reports something else":    {hankOf(loopOf("l", untilFull, script(`"echo ::hank retry-after 3"`))), nil, "loop-never-ends", true},
 		"a loop with a budget":      {hankOf(strings.Replace(loopOf("l", untilFull, script(`"true"`)), `"codons"`, `"budget": {"maxTimeSeconds": 5}, "codons"`, 1)), nil, "loop-never-ends", false},
 		"dollars, silent":           {hankOf(script(`"true"`, paid)), nil, "budget-shell-price", true},

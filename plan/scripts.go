@@ -94,6 +94,9 @@ func (p *Program) Scripts() (all []Script) {
 		}
 		s.Text = replace.Replace(s.Text)
 		all = append(all, s)
+		if c.ExhaustWithPrompt != "" {
+			all = append(all, Script{Pointer: at.pointer + "/exhaustWithPrompt", Owner: c.ID, Text: replace.Replace(c.ExhaustWithPrompt)})
+		}
 	}
 	return all
 }

@@ -182,6 +182,7 @@ func (h *Hank) codonRules(p place, out *diagnostic.Reporter) {
 	}
 	if c.Model.Kind().RunsScript {
 		h.dangerous(out, p.pointer+"/promptText", c.PromptText)
+		h.dangerous(out, p.pointer+"/exhaustWithPrompt", c.ExhaustWithPrompt)
 	}
 }
 
