@@ -130,7 +130,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		Follow: d.events.FollowEarly, Journaled: d.events.Last, SentinelEnviron: d.request.SentinelEnviron(),
 		Environ: d.request.ProcessEnviron(), Confined: d.confinement != nil, IgnoreRigs: d.ignoreRigs, Known: d.secrets.Known,
 	}
-	spec.Begun = entry.Codon.SkipIf != nil && d.hasWork(spec)
+	spec.Begun = entry.Codon.SkipIf != nil && (d.session != nil || d.hasWork(spec))
 	spec.Reply = gate.Words(s, index, d.before(id))
 	if d.rigDone {
 		spec.RigCheckpoint = d.rigCheckpoint(id)
@@ -217,7 +217,7 @@ func (d *driver) base(id state.CodonID) state.SHA {
 
 // hasWork reports whether the checkpoint that an attempt begins from has work of its codon:
 // the first attempt of a run may begin after the rig, or on what an interrupted one has
-// left, and every later one begins from its base.
+// left, and every later one that continues no session begins from its base.
 func (d *driver) hasWork(spec codon.Spec) bool {
 	at := spec.Base
 	if spec.Number == 1 {
