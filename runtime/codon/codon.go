@@ -100,10 +100,21 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	if a.skip {
 		final = a.host.Live().Skip(a.host.Now())
 	}
+	ignored := a.Entry.Codon.Failure() == plan.Ignore
 	if final.Status == state.Failed && final.Interrupted == "" {
-		final.Interrupted = a.interrupted(final.FailureReason)
+		if a.judged != nil {
+			final.Interrupted, ignored = a.judged.Interrupted, ignored || a.judged.Ignored
+		} else {
+			final.Interrupted = a.interrupted(final.FailureReason)
+		}
 	}
-	final.FailureIgnored = final.Status == state.Failed && final.Interrupted == "" && a.Entry.Codon.Failure() == plan.Ignore
+	final.FailureIgnored = final.Status == state.Failed && final.Interrupted == "" && ignored
+	used := a.total()
+	final.PartialCost, final.PartialTokens = &used.Cost, &used.Tokens
+	final.BudgetExceeded = a.limitHit()
+	var unpriced []string
+	final.UnpricedTokens, unpriced = a.unpriced()
+	a.notes = append(a.notes, unpriced...)
 	return a.checkpoint(ctx, final)
 }
 

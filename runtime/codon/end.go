@@ -45,12 +45,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 	s.At = &ended
 	next := a.host.Live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
-	next.BudgetExceeded = a.alsoOfLoop(a.exceeded, a.use())
-	if a.exceeded != nil {
-		decided := *next.BudgetExceeded
-		decided.OnExceeded = a.Limits.OnExceeded
-		next.BudgetExceeded = &decided
-	}
+	next.BudgetExceeded = a.limitHit()
 	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped {
 		finished := *next.BudgetExceeded
 		finished.Finished = true
@@ -66,6 +61,22 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 	next.Notes = append(append(next.Notes, a.notes...), unpriced...)
 	next.Decision = a.decision()
 	return a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
+}
+
+// withoutSession is why an attempt has failed whose agent never had a session, and keeps
+// what judge has decided. There is nothing that could be complete: where a limit has ended
+// the agent, and counts as success, the failure is ignored.
+func (a *attempt) withoutSession(res ended) *state.FailureReason {
+	s := a.judge(res)
+	switch {
+	case s.Status == state.Completed && a.exceeded != nil:
+		s.Ignored = a.Limits.OnExceeded == plan.Complete
+		s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: a.Limits.Describe(a.exceeded) + "; its agent had no session yet", Class: harness.ClassBudget, Rule: a.exceeded.Currency}
+	case s.Status != state.Failed:
+		s.FailureReason = a.verdictFailure(res)
+	}
+	a.judged = &s
+	return s.FailureReason
 }
 
 // judge is the table of final statuses; the first row that fits decides.

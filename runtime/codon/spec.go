@@ -167,6 +167,7 @@ type attempt struct {
 	refused   *state.FailureReason // the provider's, which ended the agent
 	stuck     string               // what was known when the silence limit was over
 	givenUp   *state.FailureReason // what the agent would have waited for without end
+	judged    *state.Settling      // how an agent without a session has ended; nil: none has
 	skip      bool
 	stop      *Request // the run is to end
 	costs     pace     // of recording what is used

@@ -25,6 +25,16 @@ func (a *attempt) alsoOfLoop(hit *state.BudgetExceeded, used budget.Use) *state.
 	return hit
 }
 
+// limitHit is the limit that the attempt has hit, with what was decided; nil: none.
+func (a *attempt) limitHit() *state.BudgetExceeded {
+	if a.exceeded == nil {
+		return nil
+	}
+	hit := *a.alsoOfLoop(a.exceeded, a.use())
+	hit.OnExceeded = a.Limits.OnExceeded
+	return &hit
+}
+
 // ofLoop is what a final record says of limits: that its loop's own is reached, if the loop
 // ends with it and nothing else in the record ends the loop. The codon may have passed that
 // limit without being interrupted: by what followed its agent, or where it pauses and its

@@ -94,7 +94,9 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 	}
 	if a.host.Live().Status == state.Initializing { // it ended without ever having had a session
 		if a.stopping() || a.skip || !res.verdict.Success {
-			return res, a.verdictFailure(res), nil
+			a.usage = a.charged(res.verdict.Usage)
+			a.noteUsage(true)
+			return res, a.withoutSession(res), nil
 		}
 		if err := a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: a.host.Live().Work(res.verdict.Session)}); err != nil {
 			return ended{}, nil, err

@@ -16,6 +16,7 @@ import (
 	"hank/internal/shell"
 	"hank/plan"
 	"hank/runtime/gate"
+	"hank/runtime/harness"
 	"hank/runtime/retry"
 	"hank/state"
 	"hank/state/journal"
@@ -217,7 +218,11 @@ func effect(c *state.Codon, last bool, run *state.Run, crashed bool) (Effect, st
 	case c.Status == state.Completed:
 		return Finished, "it completed, and the plan continued"
 	case c.FailureIgnored:
-		return Ignored, fmt.Sprintf("it failed (%s), which onFailure ignores, and the plan continued", reason(c))
+		by := "onFailure"
+		if b := c.BudgetExceeded; b != nil && b.OnExceeded == plan.Complete && c.FailureReason.Class == harness.ClassBudget {
+			by = "onExceeded"
+		}
+		return Ignored, fmt.Sprintf("it failed (%s), which %s ignores, and the plan continued", reason(c), by)
 	case c.Interrupted == state.InterruptedByLimit && !last:
 		return Cut, fmt.Sprintf("it was interrupted by %s (%s), and was continued after a wait", interruption(c), reason(c))
 	case c.Interrupted == state.InterruptedByFallback && !last:
