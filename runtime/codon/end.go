@@ -101,8 +101,7 @@ func (a *attempt) judge(res ended) state.Settling {
 		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: harness.ClassTimeout, Rule: "timeout",
 			Message: fmt.Sprintf("its timeout of %s is over", a.timeout())}
 	case res.silent:
-		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: "silent", Rule: "silence-limit",
-			Message: fmt.Sprintf("the agent printed nothing for %s (idle timeout): %s", a.silence(), a.stuck)}
+		s.FailureReason, s.Interrupted = a.silent()
 	case v.Success:
 		s.Status = state.Completed
 	case full && a.mayFillContext():

@@ -1,9 +1,11 @@
 package codon
 
 import (
+	"fmt"
 	"time"
 
 	"hank/plan/steps"
+	"hank/runtime/harness"
 	"hank/runtime/silence"
 	"hank/state"
 )
@@ -29,9 +31,28 @@ func (a *attempt) quiet(e *silence.Evidence, over bool) (stop bool) {
 		s.Then = string(on)
 	}
 	s.Message = e.Text(time.Now())
+	if a.waits.Why != "" {
+		s.Message += "; it waits for its provider: " + a.waits.Why
+	}
 	a.stuck = s.Message
 	a.host.Stuck(s)
 	return s.Then != string(steps.ReportStuck)
+}
+
+// silent is why an attempt has failed whose silence limit is over, and what has interrupted
+// it. An agent that has told that it waits for its provider, and nothing since, is not stuck:
+// what it waits for is the reason, unless the hank makes each silent attempt again.
+func (a *attempt) silent() (f *state.FailureReason, interrupted string) {
+	if a.waits.Why != "" {
+		f = harness.Classify(harness.Evidence{Class: a.waits.Class, Text: a.waits.Why, RetryAfter: a.waits.After - time.Since(a.waitsAt), Session: true})
+		interrupted = a.interrupted(f)
+		if interrupted != "" || f.Class != harness.ClassUnknown && a.Entry.Codon.OnStuck != steps.RetryStuck {
+			a.notes = append(a.notes, fmt.Sprintf("the agent waited for its provider and printed nothing for %s (idle timeout)", a.silence()))
+			return f, interrupted
+		}
+	}
+	return &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: "silent", Rule: "silence-limit",
+		Message: fmt.Sprintf("the agent printed nothing for %s (idle timeout): %s", a.silence(), a.stuck)}, ""
 }
 
 // waitsFor is what the agent has called last and has no answer of.

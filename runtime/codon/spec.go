@@ -160,6 +160,8 @@ type attempt struct {
 	calls     map[string]call // of tools, that have not been answered
 	noted     harness.Usage   // what token.usage events have said
 	extension int
+	waits     harness.Retrying // what the agent has told last, if it waits for its provider
+	waitsAt   time.Time        // when it told that
 	began     time.Time
 	working   time.Time // since the first turn; zero: there was none
 	context   bool      // the context window was full

@@ -127,6 +127,8 @@ func (a *attempt) spawned(req harness.Request, session string) func(int) error {
 // observe takes in what the agent does.
 func (a *attempt) observe(o harness.Observation) (stop bool, err error) {
 	defer func() { a.host.Monitor().observe(o, a.Layout.Workspace, a.thinks(), a.bill()) }()
+	a.waits, _ = o.(harness.Retrying)
+	a.waitsAt = time.Now()
 	switch o := o.(type) {
 	case harness.SessionStarted:
 		if a.host.Live().Status == state.Initializing {

@@ -201,6 +201,7 @@ type Retrying struct {
 	Attempt int
 	After   time.Duration
 	Why     string
+	Class   string // of what it waits for, where the agent names it; empty: Why tells it
 	// Refused is set if waiting cannot help: see Refused.
 	Refused *state.FailureReason
 	// GivenUp is set if the agent would wait for ever, and has waited long enough.

@@ -137,7 +137,7 @@ func (r *reader) retrying(e event) []harness.Observation {
 	}
 	after, waited := wait(e.AfterSeconds), r.now().Sub(r.waits)
 	f := r.failure(e, "the program tries again")
-	retrying := harness.Retrying{Attempt: max(0, e.Attempt), After: after, Why: f.Message}
+	retrying := harness.Retrying{Attempt: max(0, e.Attempt), After: after, Why: f.Message, Class: f.Class}
 	switch {
 	case harness.Refused(f):
 		retrying.Refused = f

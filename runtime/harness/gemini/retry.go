@@ -71,7 +71,7 @@ func (t *trying) line(line, remedy string, begun bool) []harness.Observation {
 func (t *trying) again(after time.Duration, remedy string, begun bool) []harness.Observation {
 	text := tryAfter.ReplaceAllString(tryBackoff.ReplaceAllString(t.text, ""), "")
 	f := failure(strings.TrimSpace(text), report{status: t.status}, begun)
-	retrying := harness.Retrying{Attempt: t.attempt, After: after, Why: f.Message}
+	retrying := harness.Retrying{Attempt: t.attempt, After: after, Why: f.Message, Class: f.Class}
 	if t.status != 0 && strings.TrimSpace(text) == "" {
 		retrying.Why = fmt.Sprintf("HTTP %d", t.status)
 	}

@@ -40,6 +40,7 @@ func prepare(req harness.Request, env harness.Environ, from source) (directory, 
 	}
 	settings, _ := json.Marshal(map[string]any{ // a map of plain values
 		"compaction": map[string]any{"enabled": req.AutoCompact}, "enableInstallTelemetry": false,
+		"retry": map[string]any{"provider": map[string]any{"maxRetries": 0}}, // whose waits are not told
 	})
 	if err := write(filepath.Join(d.path, "settings.json"), settings); err != nil {
 		return d, err

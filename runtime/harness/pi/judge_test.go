@@ -156,7 +156,7 @@ func TestEveryEventIsRead(t *testing.T) {
 		"a tool to come":    {harness.Request{}, []string{tool("new", `7`)}, `{ID:c Name:new Input:{} Of:}`},
 		"result":            {harness.Request{}, []string{`{"type":"tool_execution_end","toolCallId":"c","result":{"content":[{"type":"text","text":"r"},{"type":"image"}]}}`}, "{ToolUseID:c Text:r IsError:false Of:}"},
 		"a tool that fails": {harness.Request{}, []string{`{"type":"tool_execution_end","toolCallId":"c","result":{"content":[{"type":"text","text":"e"}]},"isError":true}`}, "{ToolUseID:c Text:e IsError:true Of:}"},
-		"a retry":           {harness.Request{}, []string{retry}, "{Attempt:1 After:2s Why:Overloaded Refused:<nil> GivenUp:<nil>}"},
+		"a retry":           {harness.Request{}, []string{retry}, "{Attempt:1 After:2s Why:Overloaded Class:overloaded Refused:<nil> GivenUp:<nil>}"},
 		"a retry that cannot help": {harness.Request{Provider: "groq", Environ: []string{}}, []string{`{"type":"auto_retry_start","attempt":1,"errorMessage":"401 rate limit of 500"}`},
 			"refused: rate limit of 500; use /login in pi, or set GROQ_API_KEY"},
 		"a good end":       {harness.Request{}, []string{start, well, end}, "{Text:hi Thinking:false Failed:false Of:} {Model: Tokens:{Input:10 Output:2 CacheCreation:3 CacheRead:4 Unknown:null} Cost:0.5 Priced:true PerRequest:true Context:19 Final:false} {Text:hi Why:}"},

@@ -92,7 +92,7 @@ func TestFilesOfAnAttempt(t *testing.T) {
 	}
 	req.AutoCompact = true
 	command(t, req)
-	if got := read(filepath.Join(req.Home, ".pi", "agent", "settings.json")); !strings.Contains(got, `"compaction":{"enabled":true}`) {
+	if got := read(filepath.Join(req.Home, ".pi", "agent", "settings.json")); !strings.Contains(got, `"compaction":{"enabled":true}`) || !strings.Contains(got, `"retry":{"provider":{"maxRetries":0}}`) {
 		t.Errorf("the settings are %s", got)
 	}
 }

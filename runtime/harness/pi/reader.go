@@ -163,7 +163,7 @@ func (r *reader) result() []harness.Observation {
 // retrying tells that the agent will try again.
 func (r *reader) retrying(e event) []harness.Observation {
 	f := failure(e.Error, true)
-	retrying := harness.Retrying{Attempt: e.Attempt, After: time.Duration(max(0, min(e.Delay, 1e9))) * time.Millisecond, Why: f.Message}
+	retrying := harness.Retrying{Attempt: e.Attempt, After: time.Duration(max(0, min(e.Delay, 1e9))) * time.Millisecond, Why: f.Message, Class: f.Class}
 	if harness.Refused(f) {
 		retrying.Refused = r.advised(f)
 	}
