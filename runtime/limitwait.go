@@ -34,7 +34,9 @@ func (d *driver) waitOut(ctx context.Context, e plan.Entry, index int) (*verdict
 	}
 	last := series[len(series)-1]
 	earlier := run.Len() == 0 || run.Codon(run.Len()-1) != last // an earlier run had the attempt
-	if w := usagelimit.After(last); w != nil {
+	if w := usagelimit.After(last); w != nil && !w.Concerns(e.Codon) {
+		d.say("%s: not waiting for %s any more, whose limit ends at %s: its model is now %s", w.Codon, last.Model, w.Until.Local().Format(time.DateTime), e.Codon.Model)
+	} else if w != nil {
 		d.endWait = d.endWait || earlier && d.request.Now
 		if end, err := d.awaitLimit(ctx, w); end != nil || err != nil {
 			return end, err

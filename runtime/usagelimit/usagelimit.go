@@ -16,6 +16,7 @@ package usagelimit
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hank/plan"
@@ -230,6 +231,14 @@ func last(series []*state.Codon) *Waiting {
 		return nil
 	}
 	return After(series[len(series)-1])
+}
+
+// Concerns reports whether the limit is one of the provider and the agent that a codon works
+// with: its model may have been changed. Of a record without a model nobody knows.
+func (w *Waiting) Concerns(c *plan.Codon) bool {
+	r := w.Record
+	return r.Model == "" || r.Model == c.Model.String() ||
+		r.Harness == c.Model.Kind().Name && strings.Contains("/"+r.Model, "/"+c.Model.ProviderID+"/")
 }
 
 // Says is what is waited for, in words.

@@ -140,3 +140,26 @@ func TestAWaitIsInTheRecord(t *testing.T) {
 		}
 	}
 }
+
+func TestAWaitIsForItsProvider(t *testing.T) {
+	t.Parallel()
+	_, c := load(t, "", "") // anthropic, by claude
+	for name, s := range map[string]struct {
+		harness, model string
+		want           bool
+	}{
+		"the same model":     {"claude", c.Model.String(), true},
+		"another of it":      {"claude", "anthropic/claude-old", true},
+		"named with its own": {"claude", "claude/anthropic/claude-old", true},
+		"another agent":      {"pi", "pi/anthropic/claude-old", false},
+		"another provider":   {"codex", "openai/gpt-5.5", false},
+		"a script":           {"shell", "shell", false},
+		"nobody knows":       {"", "", true},
+	} {
+		limit := limited(0, 0, "")
+		limit.Harness, limit.Model = s.harness, s.model
+		if got := After(limit).Concerns(c); got != s.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
