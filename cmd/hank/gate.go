@@ -119,7 +119,7 @@ process.`,
 				case done.Unchanged:
 					return "held since " + done.Hold.Time.Local().Format(time.DateTime) + " already; to let it run: `hank release`"
 				case done.Live:
-					return "held; the run ends after the current codon; to let it run: `hank release`"
+					return "held; the run ends before its next codon; to let it run: `hank release`"
 				}
 				return "held; to let it run: `hank release`"
 			})
