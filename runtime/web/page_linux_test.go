@@ -246,6 +246,48 @@ func TestALongFileIsShownAsFarAsItFits(t *testing.T) {
 	}
 }
 
+// TestAPageIsBounded, however long the lines are that an agent prints and writes; what is left out
+// can be had, and a file of all pages says that it lacks it.
+func TestAPageIsBounded(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "line() { head -c $1 /dev/zero | tr '\\0' $2; echo; }; for i in $(seq 12); do line 900000 x; line 400000 y >file$i; done; line 9000000 z >long; until [ -e ../go ]; do sleep 0.01; done"}]}`, nil)
+	ended := make(chan error, 1)
+	go func() { ended <- s.runs(exitcode.Done, nil) }()
+	eventually(t, "printed", func() bool {
+		_, err := os.Stat(s.root + "/agentRoot/long")
+		return err == nil
+	})
+	bounded := func(what, text string, most int) string {
+		t.Helper()
+		if len(text) > most {
+			t.Errorf("%s has %d bytes", what, len(text))
+		}
+		return text
+	}
+	bounded("the run", s.get(""), 300<<10)
+	testkit.Write(t, s.root+"/go", "")
+	testkit.Must(t, <-ended)
+	all := pages(t, s, "a")
+	bounded("the export", all["export"], 2<<20)
+	text := bounded("the codon", all["/codon?id=a"], 2<<20)
+	if strings.Count(text, "Load this file") != 11 || strings.Count(text, "Load the whole line") != 12 || strings.Count(all["export"], "The rest of the line is left out of this file.") != 12 {
+		t.Errorf("the page has %d files and %d lines to load", strings.Count(text, "Load this file"), strings.Count(text, "Load the whole line"))
+	}
+	whole := regexp.MustCompile(`href="[^"]*(/codon[^"]*)">Load the whole line`).FindStringSubmatch(text)
+	if whole == nil {
+		t.Fatal("no address of a whole line")
+	}
+	if text = s.get(html.UnescapeString(whole[1])); !strings.Contains(text, strings.Repeat("x", 900_000)) || strings.Count(text, `class="entry`) != 1 {
+		t.Errorf("the whole line has %d bytes", len(text))
+	}
+	if text = s.get("/diff?from=initial&file=file12"); !strings.Contains(text, strings.Repeat("y", 400_000)) || strings.Contains(text, "left out") {
+		t.Errorf("a file by itself has %d bytes", len(text))
+	}
+	if text = bounded("the long file", s.get("/diff?from=initial&file=long"), 5<<20); !strings.Contains(text, "The rest is left out: hank diff --patch shows all") || len(text) < 3<<20 {
+		t.Errorf("the long file has %d bytes", len(text))
+	}
+}
+
 // TestATranscriptIsShownToItsEnd: an address behind it leads to its last lines.
 func TestATranscriptIsShownToItsEnd(t *testing.T) {
 	t.Parallel()

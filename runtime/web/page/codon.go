@@ -59,7 +59,7 @@ func (e *execution) codon(ctx context.Context, q url.Values) (string, any, error
 	})
 	page.Chosen = &list.Codons[max(0, at)]
 	page.Lines = factsOf(*page.Chosen)
-	page.Log = e.transcript(page.Chosen.Codon, q)
+	page.Log = e.transcript(page.Chosen.RunID, page.Chosen.Codon, q, perRange)
 	if from, to := page.Chosen.BaseCheckpoint, page.Chosen.Checkpoint(); from != "" && to != "" {
 		page.Changes = e.changes(ctx, string(from), string(to), "")
 	}
@@ -120,11 +120,16 @@ func (c codonPage) Attempt() string { return strconv.Itoa(max(1, c.Chosen.Attemp
 
 // Range is the address of a range of the transcript.
 func (c codonPage) Range(from int) string {
+	return c.ofTranscript(c.Chosen.RunID, c.Chosen.Codon, "from", from)
+}
+
+// ofTranscript is the address of a part of a transcript, which begins with a line; 0: its end.
+func (e *execution) ofTranscript(run state.RunID, c *state.Codon, part string, line int) string {
 	n := ""
-	if from > 0 {
-		n = strconv.Itoa(from)
+	if line > 0 {
+		n = strconv.Itoa(line)
 	}
-	return c.to("codon", "id", string(c.Codon), "run", string(c.Chosen.RunID), "attempt", c.Attempt(), "from", n)
+	return e.to("codon", "id", string(c.CodonID), "run", string(run), "attempt", strconv.Itoa(max(1, c.Attempt)), part, n)
 }
 
 // Number is an attempt's number.

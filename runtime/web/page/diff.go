@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hank/internal/advice"
+	"hank/internal/secret"
 	"hank/internal/term"
 	"hank/runtime/history"
 	"hank/runtime/report"
@@ -36,6 +37,7 @@ type changedFile struct {
 	Lines []diffLine
 	Held  bool // its lines are not here, and can be had
 	More  int  // lines that are left out
+	Cut   bool // bytes are left out
 }
 
 // diffLine is a line of a patch.
@@ -46,9 +48,10 @@ type diffLine struct {
 
 // How much of a difference a page shows at once; the rest file by file.
 const (
-	mostLines     = 2000
-	mostOfOneFile = 20000
-	mostBytes     = 4 << 20
+	mostLines      = 2000
+	mostBytes      = 1 << 20
+	mostOfOneFile  = 20000
+	bytesOfOneFile = 4 << 20
 )
 
 func (e *execution) diff(ctx context.Context, q url.Values) (string, any, error) {
@@ -74,9 +77,9 @@ func (e *execution) changes(ctx context.Context, from, to, only string) *changes
 		out.Says = "from " + report.ShortNames(d.From.String()) + " to " + report.ShortNames(d.To.String())
 	}
 	all := d.Changes
-	room := mostLines
+	room, space := mostLines, mostBytes
 	if only != "" {
-		room = mostOfOneFile
+		room, space = mostOfOneFile, bytesOfOneFile
 	}
 	for i, c := range report.DifferenceOf(d, stats).Changes {
 		if only != "" && c.Path.Path != only {
@@ -87,8 +90,11 @@ func (e *execution) changes(ctx context.Context, from, to, only string) *changes
 		f.Held = !c.Binary && only == "" && c.Added+c.Deleted > room
 		if !c.Binary && !f.Held {
 			d.Changes = all[i : i+1]
-			f.Lines, f.More = e.lines(d, room)
+			e.lines(d, &f, room, max(0, space), only == "")
 			room -= len(f.Lines)
+			for _, l := range f.Lines {
+				space -= len(l.Text) + 1
+			}
 		}
 		out.Files = append(out.Files, f)
 	}
@@ -98,36 +104,46 @@ func (e *execution) changes(ctx context.Context, from, to, only string) *changes
 // errFull says that a patch is longer than what is shown of it.
 var errFull = errors.New("full")
 
-// limited keeps the beginning of what is written to it.
-type limited struct{ bytes.Buffer }
+// limited keeps so many bytes of the beginning of what is written to it.
+type limited struct {
+	bytes.Buffer
+	most int
+}
 
 // Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
-	if l.Len() > mostBytes {
-		return 0, errFull
+	n, err := l.Buffer.Write(p[:min(len(p), l.most-l.Len())])
+	if n < len(p) {
+		err = errFull
 	}
-	return l.Buffer.Write(p)
+	return n, err
 }
 
-// lines are those of the patch of one file, at most so many. Secrets are masked before it
-// is divided: some have several lines.
-func (e *execution) lines(d *history.Difference, most int) (lines []diffLine, more int) {
-	var patch limited
+// lines adds those of the patch of one file, at most about so many, with so many bytes; whole: all
+// bytes or none. Secrets are masked before it is divided: some have several lines.
+func (e *execution) lines(d *history.Difference, f *changedFile, most, space int, whole bool) {
+	patch := limited{most: space + 1<<20} // with a secret whole that begins at the end
 	if err := d.Patch(&patch); err != nil && !errors.Is(err, errFull) {
-		return []diffLine{{"note", err.Error()}}, 0
+		f.Lines = []diffLine{{"note", err.Error()}}
+		return
 	}
-	all := strings.Split(strings.TrimSuffix(e.p.printer.mask(patch.String()), "\n"), "\n")
+	if f.Held = whole && patch.Len() > space; f.Held {
+		return
+	}
+	text, isCut := secret.Beginning(patch.String(), space, e.p.printer.mask)
+	f.Cut = isCut
+	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	inHunk := false
 	for i, text := range all {
-		if len(lines) >= max(most, 1)+200 {
-			return lines, len(all) - i
+		if len(f.Lines) >= max(most, 1)+200 {
+			f.More = len(all) - i
+			return
 		}
 		inHunk = inHunk || strings.HasPrefix(text, "@@")
 		if class := lineClass(text, inHunk); class != "" {
-			lines = append(lines, diffLine{class, text})
+			f.Lines = append(f.Lines, diffLine{class, text})
 		}
 	}
-	return lines, 0
 }
 
 // lineClass is how a line of a patch looks: before the first hunk it is a head, in which what the

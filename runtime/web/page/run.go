@@ -35,8 +35,12 @@ type liveCodon struct {
 	Status  *report.Status
 }
 
-// mostOfLive is how many entries the pane of the live codon has.
-const mostOfLive = 12
+// mostOfLive is how many entries the pane of the live codon has, and linesOfLive how many lines
+// are read for it: some have none.
+const (
+	mostOfLive  = 12
+	linesOfLive = 48
+)
 
 func (e *execution) run() (string, any, error) {
 	page := runPage{execution: e, Lines: e.whole(e.Status.Lines(e.At, e.option)), Runs: report.TreeOf(e.view).Runs, Tree: e.live.Tree()}
@@ -46,7 +50,7 @@ func (e *execution) run() (string, any, error) {
 	}
 	if c := e.live.Running(); c != nil {
 		page.Live = &liveCodon{Codon: c, Since: term.Duration(e.At.Sub(c.StartTime.Time).Truncate(time.Second)), Status: e.Status}
-		t := e.transcript(c, url.Values{})
+		t := e.transcript(e.view.State.Newest().RunID, c, url.Values{}, linesOfLive)
 		page.Live.Entries = t.Entries[max(0, len(t.Entries)-mostOfLive):]
 	}
 	return "run", page, nil
@@ -159,6 +163,8 @@ type entry struct {
 	N  int // of its line, from 1
 	At time.Time
 	logview.Entry
+	Cut   bool   // bytes are left out
+	Whole string // the address of the whole line; empty: there is none
 }
 
 // Fold reports whether an entry is long, and is shown folded.
@@ -175,4 +181,9 @@ func (p *printer) brief(text string) string {
 }
 
 // Size is how long an entry is.
-func (t entry) Size() string { return term.Count(strings.Count(t.Text, "\n")+1, "line") }
+func (t entry) Size() string {
+	if t.Cut {
+		return "its beginning"
+	}
+	return term.Count(strings.Count(t.Text, "\n")+1, "line")
+}

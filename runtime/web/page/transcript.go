@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hank/internal/secret"
 	"hank/runtime/agents"
 	"hank/runtime/harness/transcript"
 	"hank/runtime/lines"
@@ -31,11 +32,12 @@ const (
 	perRange    = 200
 	mostMatches = 200
 	mostOfLine  = 1 << 20 // bytes; what is longer is named, and not shown
+	mostAtOnce  = 8 << 10 // bytes of one line among others; the rest with the line by itself
 )
 
-// transcript reads what of an attempt's transcript is asked for: the lines from a number on,
-// the last ones, or those that have a text.
-func (e *execution) transcript(c *state.Codon, q url.Values) (t log) {
+// transcript reads what of an attempt's transcript is asked for: so many lines from a number on,
+// the last ones, those that have a text, or one by itself.
+func (e *execution) transcript(run state.RunID, c *state.Codon, q url.Values, count int) (t log) {
 	path := e.live.Transcript(c)
 	if path == "" {
 		t.Missing = "No start of its agent is recorded."
@@ -47,22 +49,28 @@ func (e *execution) transcript(c *state.Codon, q url.Values) (t log) {
 		if f.Rest() > 0 && c.EndTime != nil { // torn by a crash, or a last line without an end
 			t.Total++
 		}
+		add := e.shortened(run, c, func(n entry) { t.Entries = append(t.Entries, n) })
 		if t.Find != "" {
-			return t.search(f, c, e.p.printer.mask)
+			return t.search(f, c, e.p.printer.mask, add)
 		}
 		first, _ := strconv.Atoi(q.Get("from"))
-		if first < 1 || first > t.Total {
-			first = max(1, t.Total-perRange+1)
+		one, _ := strconv.Atoi(q.Get("line"))
+		if one > 0 {
+			first, count = one, 1
+			add = func(n entry) { t.Entries = append(t.Entries, n) }
 		}
-		t.First, t.Last = first, min(first+perRange-1, t.Total)
+		if first < 1 || first > t.Total {
+			first = max(1, t.Total-count+1)
+		}
+		t.First, t.Last = first, min(first+count-1, t.Total)
 		if t.First > 1 {
 			t.Earlier = max(1, t.First-perRange)
 		}
 		if t.Last < t.Total {
 			t.Later = t.Last + 1
 		}
-		t.Follows = e.view.Live && c.EndTime == nil && t.Later == 0
-		return t.each(f, c, first, perRange, func(n entry) { t.Entries = append(t.Entries, n) })
+		t.Follows = e.view.Live && c.EndTime == nil && t.Later == 0 && one == 0
+		return t.each(f, c, first, count, add)
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -71,6 +79,29 @@ func (e *execution) transcript(c *state.Codon, q url.Values) (t log) {
 		t.Missing = err.Error()
 	}
 	return t
+}
+
+// shortened calls add with entries, of each line as far as there is room for it among others.
+func (e *execution) shortened(run state.RunID, c *state.Codon, add func(entry)) func(entry) {
+	const each = 64 // bytes that an entry needs besides its text
+	line, room := 0, 0
+	return func(n entry) {
+		if n.N != line {
+			line, room = n.N, mostAtOnce
+		}
+		if room < 0 {
+			return
+		}
+		most := room - each
+		if room = most - len(n.Text); room < 0 {
+			n.Text, _ = secret.Beginning(n.Text, max(0, most), e.p.printer.mask)
+			if n.Cut = true; !e.Static {
+				n.Whole = e.ofTranscript(run, c, "line", n.N)
+			}
+		}
+		n.Tool = e.p.printer.brief(n.Tool)
+		add(n)
+	}
 }
 
 // each calls fn for the entries of a range of lines.
@@ -92,14 +123,14 @@ func (t *log) each(f *lines.File, c *state.Codon, first, n int, fn func(entry)) 
 
 // search looks through all lines, as they are shown: who searches must not find out what is
 // masked.
-func (t *log) search(f *lines.File, c *state.Codon, mask func(string) string) error {
+func (t *log) search(f *lines.File, c *state.Codon, mask func(string) string, add func(entry)) error {
 	find := strings.ToLower(t.Find)
 	return t.each(f, c, 1, max(1, t.Total), func(n entry) {
 		if !strings.Contains(strings.ToLower(mask(n.Text)), find) && !strings.Contains(strings.ToLower(mask(n.Tool)), find) {
 			return
 		}
 		if t.Found++; len(t.Entries) < mostMatches {
-			t.Entries = append(t.Entries, n)
+			add(n)
 		}
 	})
 }
