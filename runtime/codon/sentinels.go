@@ -157,7 +157,7 @@ func (a *attempt) finishSentinels(ctx context.Context) error {
 					reason, when = observer.UnloadShutdown, "when a budget was used up"
 				}
 			case <-timer.C:
-				when = fmt.Sprintf("%s after the work of the codon had ended", longest)
+				when = sentinel.TimeOver(longest)
 			case r := <-a.host.Requests():
 				if a.endsWait(r) {
 					reason, when = observer.UnloadShutdown, "on request"

@@ -1,6 +1,7 @@
 package sentinel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,9 @@ func Start(w Watch, list []Loaded) *Set {
 	}
 	s.due = true
 	for _, one := range s.workers {
-		go one.run(working)
+		own, cancel := context.WithCancel(working)
+		one.cancel = cancel
+		go one.run(own)
 	}
 	go s.feed(following)
 	return s
@@ -334,9 +337,10 @@ func (s *Set) Cost() (sum state.USD) {
 func (s *Set) StopAsking() { s.spent.Store(true) }
 
 // Finish lets the sentinels finish: what is durable by now is fed, then a last event, and
-// what is waiting becomes a last batch. The channel is closed when all of it is done.
+// what is waiting becomes a last batch. The channel is closed when each has done its part, or
+// has had its time for it.
 func (s *Set) Finish(last []config.Event) <-chan struct{} {
-	done := make(chan struct{})
+	began, done := time.Now(), make(chan struct{})
 	s.mu.Lock()
 	s.until = max(s.Last(), 1)
 	s.arrive()
@@ -355,11 +359,25 @@ func (s *Set) Finish(last []config.Event) <-chan struct{} {
 		for _, w := range s.workers {
 			w.inbox.close()
 		}
-		for _, w := range s.workers {
-			<-w.ended
+		byTime := func(a, b *worker) int { return cmp.Compare(a.Config.Settings.Drain(), b.Config.Settings.Drain()) }
+		for _, w := range slices.SortedFunc(slices.Values(s.workers), byTime) {
+			most := w.Config.Settings.Drain()
+			select {
+			case <-w.ended:
+			case <-time.After(time.Until(began.Add(most))):
+				s.mu.Lock()
+				w.late = TimeOver(most)
+				s.mu.Unlock()
+				w.cancel()
+			}
 		}
 	}()
 	return done
+}
+
+// TimeOver says when the time that a sentinel had to finish was over.
+func TimeOver(drain time.Duration) string {
+	return fmt.Sprintf("%s after the work of the codon had ended", drain)
 }
 
 // Drain is how long the sentinels may take to finish: the longest that one of them has.
@@ -401,7 +419,7 @@ func (s *Set) Close(reason, when string) {
 			cut = append(cut, count(w.account.OpenCalls, "open call")+" (its cost is in no figure)")
 		}
 		if len(cut) > 0 && w.account.Status == observer.SentinelActive {
-			w.account.Cut = strings.Join(cut, " and ") + " cut " + when
+			w.account.Cut = strings.Join(cut, " and ") + " cut " + cmp.Or(w.late, when)
 		}
 		w.account.DroppedTriggers += triggers
 		w.unload(reason, "")

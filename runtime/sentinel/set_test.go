@@ -266,6 +266,38 @@ func TestASentinelThatHangsHoldsUpNobody(t *testing.T) {
 	b.set.change(func() { t.Error("something is counted after the end") })
 }
 
+// Each sentinel has its own time to finish: one that hangs is cut while another one works.
+func TestTheTimeToFinishIsThatOfTheSentinel(t *testing.T) {
+	t.Parallel()
+	cut, none := make(chan struct{}), 0
+	hung := loadedOf(t, asker(func(ctx context.Context, r provider.Request) (provider.Answer, error) {
+		defer close(cut)
+		return hangs(ctx, r)
+	}), "")
+	hung.Config.Settings.DrainSeconds = &none
+	works := loadedOf(t, asker(func(ctx context.Context, _ provider.Request) (provider.Answer, error) {
+		<-cut
+		return provider.Answer{Text: "well", Input: 1}, nil
+	}), "")
+	works.Config.ID = "other"
+	b := newBench(t, hung, works)
+	b.event("tool.result", `{}`)
+	for asked := 0; asked < 2; { // both are at work
+		b.take()
+		if b.mu.Lock(); b.last != nil {
+			asked = b.last.Loaded[0].LLMCallCount + b.last.Loaded[1].LLMCallCount
+		}
+		b.mu.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	if account := b.finish(); !strings.HasSuffix(account.Cut, " cut "+TimeOver(0)) {
+		t.Errorf("the one that hangs: %+v", account)
+	}
+	if account := b.last.Loaded[1]; account.Cut != "" || account.Tokens.Input != 1 || account.UnloadReason != observer.UnloadComplete {
+		t.Errorf("the one that works: %+v", account)
+	}
+}
+
 func TestFailuresAreCountedAndEndASentinel(t *testing.T) {
 	t.Parallel()
 	refused := &provider.CallError{Message: "401", Refused: true}

@@ -48,6 +48,8 @@ type worker struct {
 	talk    conversation
 	account state.Sentinel // guarded by the set
 	trouble Trouble        // guarded by the set
+	late    string         // guarded by the set: when its time to finish was over; empty: it was not
+	cancel  context.CancelFunc
 	log     place
 	last    *place
 
