@@ -163,7 +163,7 @@ func (x *Execution) saveMeanwhile(ctx context.Context, intent *state.Intent, hav
 	if err != nil {
 		return "", err
 	}
-	inWay, err := back.conflicts(x.Workspace, "")
+	inWay, err := back.conflicts(x.Workspace, "", undoes(intent.Kind, intent.Paths))
 	if err != nil {
 		x.Store.Abort()
 		return "", err

@@ -21,19 +21,20 @@ import (
 // the directory.
 const anyFile = "hank-any-file"
 
-// dirsMadeBy are the empty directories that the move has made which the target is
-// the safety checkpoint of; none if it is of no move. Only what the user asks to go
-// back to undoes a move: what does a codon again, or puts edits back, goes to
-// where the codon began, or the workspace was left, and leaves the user's directories.
-func dirsMadeBy(src *Sources, kind string, target checkpoint.Info, paths []string) ([]string, error) {
-	if kind != "rollback" && kind != "undo" && len(paths) == 0 {
-		return nil, nil
+// dirsMade are the empty directories that the move has made which the target is
+// the safety checkpoint of; none if it is of no move.
+func (p *MovePlan) dirsMade(l layout.Layout) []string {
+	if p.Target.brought == nil || !undoes(p.Kind, p.Paths) {
+		return nil
 	}
-	made, err := broughtBy(src.State, src.Store, target)
-	if made == nil || err != nil {
-		return nil, err
-	}
-	return dirsOf(src.Layout, made.Empty, paths), nil
+	return dirsOf(l, p.Target.brought.Empty, p.Paths)
+}
+
+// undoes reports whether a move may undo another one. Only what the user asks to go back
+// to does: what does a codon again, or puts edits back, goes to where the codon began, or
+// the workspace was left, and leaves what the user has made since.
+func undoes(kind string, paths []string) bool {
+	return kind == "rollback" || kind == "undo" || len(paths) > 0
 }
 
 // conflictingDirs are the empty directories of the workspace, ignored or not, that a

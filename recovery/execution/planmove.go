@@ -117,7 +117,7 @@ func (p *MovePlan) scan(ctx context.Context, src *Sources) (err error) {
 	if p.owned, err = src.scan(ctx, p.Since, p.Tracked, base); err != nil {
 		return err
 	}
-	inWay, err := p.Target.conflicts(src.Workspace, p.owned.Tree)
+	inWay, err := p.Target.conflicts(src.Workspace, p.owned.Tree, undoes(p.Kind, p.Paths))
 	if err != nil {
 		return err
 	}
@@ -161,9 +161,7 @@ func (p *MovePlan) complete(src *Sources, owned checkpoint.SHA, ownedEmpty []str
 	if err != nil {
 		return nil, err
 	}
-	if made, err = dirsMadeBy(src, p.Kind, info, p.Paths); err != nil {
-		return nil, err
-	}
+	made = p.dirsMade(src.Layout)
 	p.create = dirsOf(src.Layout, p.Target.Empty, p.Paths)
 	if p.KeepAdded {
 		return made, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/checkpoint/match"
 	"hank/checkpoint/restore"
 	"hank/internal/vfs"
@@ -39,6 +41,9 @@ type RestoreTarget struct {
 	// archived are the archived copies, by their paths in the workspace, of files
 	// that had come back and go again.
 	archived map[string][]string
+	// brought is what the move has brought that the checkpoint was made before; nil if
+	// that is of no move.
+	brought *RestoreTarget
 	// looks are those of the codons that were asked for what the checkpoint did
 	// not look at.
 	looks []firstLook
@@ -60,6 +65,9 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 		return nil, fmt.Errorf("the checkpoint %.12s cannot be read: %w", to, err)
 	}
 	b := &RestoreTarget{Tree: info.Tree, Empty: emptydirs.In(info.Message), store: store, archived: map[string][]string{}}
+	if b.brought, err = broughtBy(s, store, info); err != nil {
+		return nil, err
+	}
 	if err := b.addUntracked(s, to, s.LineagePath, math.MaxUint64); err != nil || position == nil {
 		return b, err
 	}
@@ -318,16 +326,8 @@ func (b *RestoreTarget) removable(s *state.State, ws *checkpoint.Workspace, owne
 		takes = func(path string) bool { return files(path) && !trees.HasLink(owned, path) }
 		first = func(path string) bool { return trees.HasLink(owned, path) }
 	}
-	brought := func(string) bool { return false }
-	then, err := broughtBy(s, store, target)
-	if err != nil {
-		return nil, err
-	}
-	if then != nil {
-		brought = func(path string) bool { return trees.HasFile(then.Tree, path) }
-	}
 	return func(path string) bool {
-		return brought(path) || trees.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
+		return b.brought != nil && trees.HasFile(b.brought.Tree, path) || trees.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
 	}, nil
 }
 
@@ -356,10 +356,28 @@ func (b *RestoreTarget) request(w *checkpoint.Workspace, from checkpoint.SHA, re
 
 // conflicts are the files of the workspace that the safety checkpoint must have,
 // visible or not: what the move would replace or remove where it begins from the
-// tree from, and what the archive has and may leave. What is left out of every
-// checkpoint is not among them: the move leaves it where it is.
-func (b *RestoreTarget) conflicts(w *checkpoint.Workspace, from checkpoint.SHA) ([]string, error) {
-	return Conflicts(b.store, w, from, b.Tree, b.removed(w.Path())...)
+// tree from, what the archive has and may leave, and, if it undoes another one, what that
+// has brought. What is left out of every checkpoint is not among them: the move leaves it
+// where it is.
+func (b *RestoreTarget) conflicts(w *checkpoint.Workspace, from checkpoint.SHA, undoes bool) ([]string, error) {
+	removed := slices.Collect(maps.Keys(b.archived))
+	if undoes && b.brought != nil {
+		changes, err := diff.Diff(b.store, b.Tree, b.brought.Tree)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range changes {
+			if c.Kind == diff.Added {
+				removed = append(removed, c.Path)
+			}
+		}
+	}
+	removed = slices.DeleteFunc(removed, func(path string) bool {
+		info, err := os.Lstat(filepath.Join(w.Path(), filepath.FromSlash(path)))
+		return err != nil || info.Mode().Type()&^fs.ModeSymlink != 0
+	})
+	slices.Sort(removed)
+	return Conflicts(b.store, w, from, b.Tree, removed...)
 }
 
 // Conflicts is restore.Conflicts, with more paths, without what is left out of
@@ -373,19 +391,6 @@ func Conflicts(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkp
 	return slices.DeleteFunc(append(found, more...), func(path string) bool {
 		return slices.ContainsFunc(leftOut, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
 	}), nil
-}
-
-// removed are the files of the workspace that may leave it: the safety
-// checkpoint must have them, visible or not.
-func (b *RestoreTarget) removed(workspace string) []string {
-	var found []string
-	for path := range b.archived {
-		if info, err := os.Lstat(filepath.Join(workspace, filepath.FromSlash(path))); err == nil && info.Mode().IsRegular() {
-			found = append(found, path)
-		}
-	}
-	slices.Sort(found)
-	return found
 }
 
 // mayRemove reports whether the file that a tree has at a path is one that the
