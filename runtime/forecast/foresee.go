@@ -282,6 +282,9 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	}
 	var from *history.Target
 	if r.From != "" {
+		if due := history.BranchDue(v, r.From); due != nil {
+			return due
+		}
 		t, err := history.BranchTarget(s, store, r.From)
 		if err != nil {
 			return err

@@ -2,8 +2,13 @@ package history
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 
+	"hank/recovery"
 	"hank/recovery/execution"
+	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/state"
 )
@@ -25,4 +30,64 @@ func Concluded(s *state.State) (*state.State, error) {
 // concludes reports whether the next opening makes the checkpoint of a codon that had ended.
 func concludes(run *state.Run) bool {
 	return run != nil && run.Live() != nil && run.Live().Settling != nil && execution.IsOfBoot(run, layout.Boot())
+}
+
+// due is dueAt of the target.
+func (o *RollbackOptions) due(v *recovery.View) *finding.DecisionError {
+	if o.Undo {
+		return nil
+	}
+	return dueAt(v, o.target())
+}
+
+// BranchDue is dueAt of where a branch is to begin; see BranchTarget.
+func BranchDue(v *recovery.View, text string) *finding.DecisionError {
+	name, target, named := strings.Cut(text, "@")
+	run, err := runNamed(v.State, name)
+	if err != nil || run != v.State.Newest() {
+		return nil
+	}
+	if !named {
+		if !concludes(run) || !run.Live().Conclude(run.StartTime).Settled() {
+			return nil
+		}
+		target = atPresent
+	} else if strings.HasPrefix(target, "~") {
+		target = "last-success" + target
+	}
+	return dueAt(v, target)
+}
+
+// dueAt says why a target cannot be previewed: it means a checkpoint, or is counted from one,
+// that the next command which writes makes first, because a crash or a pause has left its codon
+// without. It is nil where that is not so.
+func dueAt(v *recovery.View, target string) *finding.DecisionError {
+	run := v.State.Newest()
+	if run == nil || run.Live() == nil || v.Live || run.Paused == nil && !v.Crashed(run) {
+		return nil
+	}
+	id, kind := string(run.Live().CodonID), state.KindError
+	why := fmt.Sprintf("codon %s was interrupted by a crash", id)
+	if concludes(run) {
+		why = fmt.Sprintf("hank has crashed when codon %s had ended", id)
+		if status := run.Live().Settling.Status; status != state.Failed {
+			kind = state.CheckpointKind(status)
+		}
+	}
+	means := []string{atPresent, "run:" + string(run.RunID), id, id + ":" + string(kind)}
+	if kind == state.KindCompleted {
+		means = append(means, "last-success")
+	}
+	for base, more := strings.TrimPrefix(target, "codon:"), true; more; base, _, more = relative(base) {
+		if slices.Contains(means, base) {
+			ask := &finding.DecisionError{Options: []string{"`hank doctor --fix` makes it, and the preview shows it"}, Command: "hank doctor --fix"}
+			if run.Paused != nil {
+				why = fmt.Sprintf("the run is paused at codon %s", id)
+				ask = &finding.DecisionError{Options: []string{"`hank doctor` says what the run is paused for; once that is settled, `hank doctor --fix` makes the checkpoint, and the preview shows it"}, Command: "hank doctor"}
+			}
+			ask.What = fmt.Sprintf("%s, and its checkpoint is not made yet: the next command that writes makes it, and what %s means depends on it", why, target)
+			return ask
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -393,15 +394,14 @@ func lastOfPlan(s *state.State) state.CodonID {
 	return ""
 }
 
+// target is what is gone back to, where it is no undo.
+func (o *RollbackOptions) target() string { return cmp.Or(o.To, "last-success") }
+
 // chooseTarget resolves what is to be gone back to. To take a rollback back
 // is to go to where it came from.
 func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, error) {
 	if !o.Undo {
-		to := o.To
-		if to == "" {
-			to = "last-success"
-		}
-		return ResolveTarget(s, store, to)
+		return ResolveTarget(s, store, o.target())
 	}
 	if i := s.Intent; i != nil { // seen by a reader: an interrupted move is undone first
 		here := s.CurrentPosition()
@@ -450,8 +450,8 @@ func (o *RollbackOptions) lookingUp(look func(*state.State, *checkpoint.Store) e
 // nothing on disk.
 func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err error) {
 	return PreviewMove(ctx, o, func(v *recovery.View, src *execution.Sources) (Target, *execution.Move, error) {
-		if err := o.isDue(v); err != nil {
-			return Target{}, nil, err
+		if due := o.due(v); due != nil {
+			return Target{}, nil, due
 		}
 		target, err := chooseTarget(src.State, src.Store, o)
 		if err != nil {
@@ -460,24 +460,6 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err er
 		move := o.move(*src, target)
 		return target, &move, nil
 	})
-}
-
-// isDue is the error where the target is a codon that a crash has interrupted: the next command
-// that writes makes the checkpoint that its name then means.
-func (o *RollbackOptions) isDue(v *recovery.View) error {
-	run := v.State.Newest()
-	if o.Undo || run == nil || run.Live() == nil || !v.Crashed(run) {
-		return nil
-	}
-	id := string(run.Live().CodonID)
-	if o.To != id && o.To != id+":"+string(state.KindError) {
-		return nil
-	}
-	return &finding.DecisionError{
-		What:    fmt.Sprintf("codon %s was interrupted by a crash, and its checkpoint is not made yet: the next command that writes makes it, and %s then means that", id, o.To),
-		Options: []string{"`hank doctor --fix` makes it, and the preview shows it"},
-		Command: "hank doctor --fix",
-	}
 }
 
 // PreviewMove says what a move would do that choose makes of what is there; without a
@@ -503,8 +485,8 @@ func PreviewMove(ctx context.Context, o RollbackOptions, choose func(*recovery.V
 // Like PreviewRollback it only reads.
 func WritePatch(ctx context.Context, o RollbackOptions, w io.Writer) error {
 	return o.reading(ctx, func(v *recovery.View, src execution.Sources) error {
-		if err := o.isDue(v); err != nil {
-			return err
+		if due := o.due(v); due != nil {
+			return due
 		}
 		target, err := chooseTarget(src.State, src.Store, o)
 		if err != nil {
