@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -10,7 +11,10 @@ import (
 	"hank/plan/config"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/exitcode"
 	"hank/runtime/fallback"
+	"hank/runtime/hankfile"
+	"hank/runtime/machine"
 	"hank/runtime/request"
 	"hank/runtime/sentinel"
 	"hank/runtime/startpoint"
@@ -29,7 +33,11 @@ func (d *driver) preflight(ctx context.Context, s *state.State, st startpoint.St
 	}
 	ui := d.ui
 	ui.Say = func(line string) { d.say("%s", line) }
-	if err := Preflight(ctx, d.program, rest, d.agents, d.request, ui, true); err != nil {
+	r := d.request
+	if r.Hank = d.hankPath; d.answers.Frozen {
+		r.Hank = ""
+	}
+	if err := Preflight(ctx, d.program, rest, d.agents, r, ui, true); err != nil {
 		return err
 	}
 	next := fallback.Choose(rest[0].Codon, nil, d.agents.Usable(rest[0].Codon, d.request.ProcessEnviron()))
@@ -39,12 +47,20 @@ func (d *driver) preflight(ctx context.Context, s *state.State, st startpoint.St
 	return nil
 }
 
-// Preflight looks whether everything that entries of a plan need is here, before anything is
-// made or started. Agents that are known are not looked for again, and those that it finds are
-// added. there reports whether there is an execution: a command without its hank continues it.
+// Preflight looks whether everything that entries of a plan need is here, and whether sh can
+// parse their scripts, before anything is made or started. Agents that are known are not looked for again, and those that it finds are
+// added. there reports whether there is an execution: a command without its hank continues it, and
+// r names its hank unless p is the stored copy of another.
 func Preflight(ctx context.Context, p *plan.Program, rest []plan.Entry, known agents.Found, r Request, ui UI, there bool) error {
 	if r.Replays() || r.Replay == request.Noop {
 		return nil
+	}
+	if wrong := machine.Unparsable(ctx, p, rest, r.ProcessEnviron()); len(wrong) > 0 {
+		file, err := hankfile.File(cmp.Or(r.Hank, "."))
+		if err != nil || there && r.Hank == "" { // the stored copy
+			return &exitcode.InvalidError{Diagnostics: wrong}
+		}
+		return hankfile.Invalid(file, wrong)
 	}
 	fresh, err := known.Look(ctx, p.Hank, rest, r.ProcessEnviron(), ui.Remark)
 	if err = errors.Join(err, sentinel.Ready(p, rest, r.SentinelEnviron())); err != nil {

@@ -75,6 +75,7 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 		case 0:
 			adopt = true
 		case 1:
+			d.answers.Frozen = true
 			return d.replan()
 		}
 	}

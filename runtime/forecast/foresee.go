@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,8 +211,9 @@ func (f *foreseen) remark(line string) { f.Remarks = append(f.Remarks, line) }
 // returns what is neither.
 func (f *foreseen) refused(err error) error {
 	var missing *exitcode.AgentError
+	var invalid *exitcode.InvalidError
 	switch {
-	case !errors.As(err, &missing):
+	case !errors.As(err, &missing) && (!errors.As(err, &invalid) || len(f.Asks) == 0):
 		return f.asks(err)
 	case len(f.Asks) > 0: // an answer may change what is to run
 		f.remark("as it is now, it could not run after that: " + verdict.Sentence(err))
@@ -349,6 +351,9 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	} else if err := f.passGates(r, st); err != nil {
 		return err
 	} else if f.Over == "" {
+		if r.Hank = cmp.Or(r.Hank, v.Meta.HankPath); a.Frozen || len(f.Asks) > 0 { // it may be another than the stored copy
+			r.Hank = ""
+		}
 		if err := f.look(ctx, r, st); err != nil {
 			return err
 		}

@@ -111,13 +111,19 @@ func LoadFor(root string, r request.Request, layers config.Layers) (*plan.Progra
 	}
 	program, diagnostics := plan.LoadWith(dir.FS(), filepath.Base(abs), layers)
 	if program == nil {
-		for i, d := range diagnostics { // named from here, so that a click opens it
-			diagnostics[i].File = term.ShortPath(d.In(filepath.Dir(abs)))
-		}
-		return nil, from, &exitcode.InvalidError{Diagnostics: diagnostics}
+		return nil, from, Invalid(abs, diagnostics)
 	}
 	from.Found = diagnostics
 	return program, from, nil
+}
+
+// Invalid is the error of a hank that cannot be run. Files are named from here, so that a
+// click opens them.
+func Invalid(file string, found []diagnostic.Diagnostic) error {
+	for i, d := range found {
+		found[i].File = term.ShortPath(d.In(filepath.Dir(file)))
+	}
+	return &exitcode.InvalidError{Diagnostics: found}
 }
 
 // hankIn returns the hank's file in a directory; strand.json is its older name.

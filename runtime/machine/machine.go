@@ -53,7 +53,7 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 		found = append(found, p.Diagnose("/overrides/sandbox", rule, "", err.Error()))
 	}
 	found = append(found, targets(p, here.Layout)...)
-	return append(found, scripts(ctx, p, here.Environ)...), c
+	return append(found, scripts(ctx, p, p.Scripts(), here.Environ)...), c
 }
 
 // lookForAgents looks for the agents of all codons and of their fallbacks. What is missing is
