@@ -142,6 +142,7 @@ var ruleExamples = map[string]ruleExample{
 	"shell-override":  {wrong: `{"overrides": {"model": "shell"}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"model": "haiku"}, "hank": [{"id": "a", …}]}`},
 
 	"script-syntax":       elsewhere("`if true` without `fi` as the script of a codon.", "cmd/hank.TestScripts"),
+	"script-crlf":         {files: map[string]string{"windows.sh": "set -eu\r\n", "unix.sh": "set -eu\n"}, wrong: `"model": "shell", "promptFile": "windows.sh"`, right: `"model": "shell", "promptFile": "unix.sh"`},
 	"command-syntax":      elsewhere("`test (` as the command of a rig, a check or a rule.", "cmd/hank.TestScripts"),
 	"missing-variable":    elsewhere("`\"requirements\": {\"env\": [\"TOKEN\"]}` where TOKEN is not set.", "runtime/machine.TestWhatTheMachineLacks"),
 	"missing-program":     elsewhere("`\"requirements\": {\"tools\": [\"jq\"]}` where jq is not installed.", "runtime/machine.TestWhatTheMachineLacks"),

@@ -11,6 +11,7 @@ import (
 	"hank/internal/secret"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
+	"hank/plan/frontmatter"
 	"hank/plan/model"
 )
 
@@ -65,7 +66,7 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	}
 	p.index()
 	for path, f := range l.files {
-		p.texts[path] = f.text
+		p.texts[path] = frontmatter.WithoutMark(f.text)
 	}
 	p.noteProgressFiles()
 	p.Files = l.all()

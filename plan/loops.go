@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hank/plan/diagnostic"
+	"hank/plan/frontmatter"
 	"hank/plan/loop"
 )
 
@@ -95,7 +96,7 @@ func (l *loader) misplaced() {
 				at += "/" + part.field
 			}
 			if part.field == "" || strings.HasPrefix(part.field, "append") {
-				system += len(withoutComments(text))
+				system += len(frontmatter.WithoutComments(text))
 			}
 			told = told || strings.Contains(text, decisionPlaceholder) || strings.Contains(text, decisionVariable)
 			if p.inside == nil && strings.Contains(text, progressPlaceholder) {

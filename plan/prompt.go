@@ -51,7 +51,7 @@ func (h *Hank) unknownPlaceholders(text string, script bool, report func(offset 
 	var comments [][]int
 	placeholders := slices.Concat(placeholders, slices.Sorted(maps.Keys(h.Variables)))
 	if !script {
-		comments = htmlComment.FindAllStringIndex(text, -1)
+		comments = frontmatter.Comments(text)
 	}
 	for _, m := range placeholderLike.FindAllStringSubmatchIndex(text, -1) {
 		written, name := text[m[0]:m[1]], text[m[2]:m[3]]
@@ -98,7 +98,7 @@ func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta frontmatter
 		}
 	}
 	if c.Model.Kind().RunsScript {
-		return "", replace.Replace(join(parts)), meta, nil
+		return "", replace.Replace(frontmatter.Join(parts)), meta, nil
 	}
 	if len(c.PromptFile) > 0 {
 		for i := len(parts) - 1; i >= 0; i-- {
@@ -114,7 +114,7 @@ func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta frontmatter
 		return "", "", meta, err
 	}
 	systems := append(append(global, p.Hank.GlobalSystemPromptText), append(own, c.AppendSystemPromptText)...)
-	return replace.Replace(withoutComments(join(systems))), replace.Replace(withoutComments(join(parts))), meta, nil
+	return replace.Replace(frontmatter.WithoutComments(frontmatter.Join(systems))), replace.Replace(frontmatter.WithoutComments(frontmatter.Join(parts))), meta, nil
 }
 
 // Extension is the prompt that is repeated until the context is full; empty
@@ -126,7 +126,7 @@ func (p *Program) Extension(e Entry, v Vars) (string, error) {
 	}
 	text := e.Codon.ExhaustWithPrompt
 	if !e.Codon.Model.Kind().RunsScript {
-		text = withoutComments(text)
+		text = frontmatter.WithoutComments(text)
 	}
 	return p.replacer(e, v).Replace(text), nil
 }
@@ -143,27 +143,3 @@ func (p *Program) read(c *Codon, refs Refs) ([]string, error) {
 	}
 	return texts, nil
 }
-
-// join puts a blank line between texts; empty ones are left out. A newline at
-// a text's end counts.
-func join(texts []string) string {
-	var b strings.Builder
-	for _, t := range texts {
-		if t == "" {
-			continue
-		}
-		switch s := b.String(); {
-		case s == "":
-		case strings.HasSuffix(s, "\n"):
-			b.WriteString("\n")
-		default:
-			b.WriteString("\n\n")
-		}
-		b.WriteString(t)
-	}
-	return b.String()
-}
-
-var htmlComment = lazyregexp.New(`(?s)<!--.*?-->(\r?\n)?`)
-
-func withoutComments(text string) string { return htmlComment.ReplaceAllString(text, "") }

@@ -60,6 +60,21 @@ func TestScriptsArriveUnchanged(t *testing.T) {
 	}
 }
 
+// A byte order mark that an editor has written is no part of a prompt, in each of its files.
+func TestAByteOrderMarkIsNoPartOfAPrompt(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, hankOf(
+		strings.Replace(shellCodon("a"), `"promptText": "true"`, `"promptFile": ["a.sh", "b.sh"]`, 1),
+		agentCodon("b", "fresh", `"promptFile": "b.md", "appendSystemPromptFile": "c.md"`)),
+		map[string]string{"a.sh": "\ufeffecho a\n", "b.sh": "\ufeffecho b\n", "b.md": "\ufeff---\nname: x\n---\nWrite.\n", "c.md": "\ufeffBe brief."})
+	if _, script, _, err := p.Prompt(entryOf(p, "a"), vars); err != nil || script != "echo a\n\necho b\n" {
+		t.Errorf("script %q, %v", script, err)
+	}
+	if system, prompt, meta, err := p.Prompt(entryOf(p, "b"), vars); err != nil || system != "Be brief." || prompt != "Write.\n" || meta.Name != "x" {
+		t.Errorf("%q, %q, %+v, %v", system, prompt, meta, err)
+	}
+}
+
 func TestLoopPromptsKnowTheirIteration(t *testing.T) {
 	t.Parallel()
 	p, _ := Load(os.DirFS("testdata/full"), "hank.json")

@@ -47,6 +47,7 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 		if !ok {
 			continue
 		}
+		text = frontmatter.WithoutMark(text)
 		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
 		_, body, problem := frontmatter.Split(text)
 		left += body
@@ -61,6 +62,9 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 			l.hank.unknownPlaceholders(text, kind == scriptPrompt, func(offset int, message, hint string) {
 				l.out.At(inPrompt, offset, "", "unknown-placeholder", message, hint)
 			})
+		}
+		if at := strings.Index(text, "\r\n"); at >= 0 && kind == scriptPrompt && !l.out.AnyIDs {
+			l.out.At(inPrompt, at, "", "script-crlf", "the lines of the script end with a carriage return and a newline: for sh the carriage return is a part of the last word", "save it with line ends of Unix (LF)")
 		}
 		if problem != "" && (kind == agentPrompt || kind == taskPrompt) {
 			l.out.At(inPrompt, 0, "", "frontmatter", problem, "")

@@ -154,6 +154,7 @@ var brokenHanks = []broken{
 	{name: "an absolute pattern of a loop", hank: hankOf(strings.Replace(loopOf("l", limit(2), shellCodon("a")), `"codons"`, `"archiveOnSuccess": ["/etc"], "codons"`, 1)), want: "bad-path", at: `"/etc"`},
 	{name: "a dangerous rig", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": "cd x && rm -rf ~/"}}]`)), want: "dangerous-command", at: `"cd x && rm -rf ~/"`},
 	{name: "a dangerous script", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "cat x > /dev/sda"}`), want: "dangerous-command", at: `"cat x > /dev/sda"`},
+	{name: "a script with the line ends of Windows", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptFile": "a.sh"}`), files: map[string]string{"a.sh": "set -eu\r\ntrue\r\n"}, want: "script-crlf", file: "a.sh"},
 	{name: "a dangerous script that is repeated", hank: hankOf(shellCodon("a", `"exhaustWithPrompt": "cat x > /dev/sda"`)), want: "dangerous-command", at: `"cat x > /dev/sda"`},
 	{name: "a target that climbs", hank: hankOf(shellCodon("a", copyOf("t", "../x"))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"../x"`},
 	{name: "a target that is the workspace", hank: hankOf(shellCodon("a", copyOf("t", "x/.."))), files: map[string]string{"t": "t"}, want: "bad-target", at: `"x/.."`},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hank/plan/diagnostic"
+	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
 	"hank/plan/loop"
 	"hank/plan/variables"
@@ -27,7 +28,7 @@ type Script struct {
 func (s Script) Place(line int) (file string, at int) {
 	at = line
 	for i, name := range s.Files {
-		if before := strings.Count(join(append(slices.Clone(s.parts[:i]), "x")), "\n"); s.parts[i] != "" && before < line {
+		if before := strings.Count(frontmatter.Join(append(slices.Clone(s.parts[:i]), "x")), "\n"); s.parts[i] != "" && before < line {
 			file, at = name, line-before
 		}
 	}
@@ -87,7 +88,7 @@ func (p *Program) Scripts() (all []Script) {
 			if err != nil {
 				continue // the program has all files that it loaded
 			}
-			s.Text, s.parts = join(parts), parts
+			s.Text, s.parts = frontmatter.Join(parts), parts
 			for _, name := range c.PromptFile {
 				s.Files = append(s.Files, path.Clean(name))
 			}

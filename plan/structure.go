@@ -10,6 +10,7 @@ import (
 	"hank/internal/pattern"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
+	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
 	"hank/plan/steps"
 )
@@ -145,7 +146,7 @@ func (h *Hank) textIsEmpty(pointer string) bool {
 }
 
 // isNothing reports whether an agent is told nothing by a text.
-func isNothing(text string) bool { return strings.TrimSpace(withoutComments(text)) == "" }
+func isNothing(text string) bool { return strings.TrimSpace(frontmatter.WithoutComments(text)) == "" }
 
 // promptText judges the text of a prompt; nothing says that an agent is told nothing by it
 // and what is before it.

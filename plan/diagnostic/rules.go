@@ -163,6 +163,7 @@ var rules = map[string]Rule{
 
 	// what sh is given
 	"script-syntax":  {Severity: Error, Says: "sh cannot parse the script of a codon (sh -n; nothing is run)"},
+	"script-crlf":    {Severity: Warning, Says: "lines of a script end with a carriage return and a newline (CRLF): sh takes the first for a part of the line"},
 	"command-syntax": {Severity: Error, Says: "sh cannot parse a command that must succeed (sh -n; nothing is run)"},
 
 	// the machine
