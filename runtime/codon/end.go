@@ -46,7 +46,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 	next := a.host.Live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
 	next.BudgetExceeded = a.limitHit()
-	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped {
+	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped && !a.extends(res.verdict) {
 		finished := *next.BudgetExceeded
 		finished.Finished = true
 		next.BudgetExceeded = &finished
@@ -96,7 +96,7 @@ func (a *attempt) judge(res ended) state.Settling {
 		a.exceeded = a.Limits.TimeExceeded()
 		fallthrough
 	case a.exceeded != nil && (v.Success || res.exit.Stopped): // or else it failed by itself, whatever it had used
-		s = a.atLimit(s, res.exit.Stopped)
+		s = a.atLimit(s, res.exit.Stopped || a.extends(v))
 	case res.timedOut && (!v.Success || res.exit.Stopped): // or else it had ended by itself
 		s.FailureReason = &state.FailureReason{Type: state.FailTimeout, Retriable: true, Class: harness.ClassTimeout, Rule: "timeout",
 			Message: fmt.Sprintf("its timeout of %s is over", a.timeout())}
@@ -111,6 +111,11 @@ func (a *attempt) judge(res ended) state.Settling {
 		s.Interrupted = a.interrupted(s.FailureReason)
 	}
 	return s
+}
+
+// extends reports whether one more turn of the codon is to follow one that has ended.
+func (a *attempt) extends(v harness.Verdict) bool {
+	return v.Success && !a.context && !v.ContextExceeded && a.extension < a.Entry.Codon.Extensions()
 }
 
 // mayFillContext reports whether a full context is a good end: in a loop that

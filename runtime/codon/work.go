@@ -237,7 +237,7 @@ func (a *attempt) tick(now time.Time) (stop bool, err error) {
 // context.
 func (a *attempt) extend(req *harness.Request, res ended) (bool, error) {
 	v := res.verdict
-	if !v.Success || a.stopping() || a.skip || a.context || v.ContextExceeded || a.exceeded != nil || a.extension >= a.Entry.Codon.Extensions() {
+	if !a.extends(v) || a.stopping() || a.skip || a.exceeded != nil {
 		return false, nil
 	}
 	prompt, err := a.Program.Extension(a.Entry, a.vars())
