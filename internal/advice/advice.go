@@ -24,13 +24,23 @@ func Command(command, option string) string {
 	return command + option
 }
 
+const next = "&& " // between commands of a line
+
+// Commands is Command of each of a list.
+func Commands(list []string, option string) []string {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i] = Command(out[i], option)
+	}
+	return out
+}
+
 // Quote marks a command of hank in a message, the last of a line such as "mkdir x &&
 // hank run". One that has a backquote outside of quotes stays as it is.
 func Quote(line string) string {
 	if _, end := split(line); end < len(line) {
 		return line
 	}
-	const next = "&& "
 	at := 0
 	if i := strings.LastIndex(line, next+"hank "); i >= 0 {
 		if _, end := split(line[:i]); end == i { // else it is in quotes
@@ -38,6 +48,26 @@ func Quote(line string) string {
 		}
 	}
 	return line[:at] + "`" + line[at:] + "`"
+}
+
+// Leading is the command, or line of commands, with which a text begins, as Quote has
+// marked it; empty: with none, or with one in which a name is to be filled in.
+func Leading(text string) string {
+	before, rest, found := strings.Cut(text, "`hank ")
+	if !found || before != "" && !strings.HasSuffix(before, next) {
+		return ""
+	}
+	rest = "hank " + rest
+	words, end := split(rest)
+	if end < 0 || end == len(rest) || slices.ContainsFunc(words, isPlaceholder) {
+		return ""
+	}
+	return before + rest[:end]
+}
+
+// isPlaceholder reports whether a word stands for one that is to be filled in, such as TARGET.
+func isPlaceholder(word string) bool {
+	return len(word) > 1 && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 // Render is a message as it is printed: its commands are without backquotes, and

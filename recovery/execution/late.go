@@ -69,7 +69,7 @@ func LateQuestion(live *state.Codon, changed []string) *finding.DecisionError {
 			"`hank run --keep-tree` takes the workspace as it is as the codon's work",
 			"`hank run --restore` keeps it in a checkpoint, and runs the codon again on the workspace as it was before it",
 		},
-		Command: "hank run --keep-tree",
+		Command: "hank run --keep-tree", Answers: []string{"--keep-tree", "--restore"},
 	}
 }
 

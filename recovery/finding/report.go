@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hank/internal/advice"
 )
 
 // Severity says how bad a finding is.
@@ -131,6 +133,7 @@ type DecisionError struct {
 	What    string   // what hank found, one sentence
 	Options []string // what can be done: commands or flags with their meaning
 	Command string   // the command among them that settles it without a copy or a look; empty: none does
+	Answers []string // what Command can have for an option each, where it is made of the command that asks: --adopt
 	Barred  bool     // this user may not use what is there: it was not looked at
 	NoRoom  bool     // for a checkpoint
 	Closed  error    // why the workspace takes no file; nil: it does
@@ -146,4 +149,41 @@ func (e *DecisionError) Error() string {
 		}
 	}
 	return text
+}
+
+// Both are the answers to two questions that one command asks.
+func Both(one, other []string) (out []string) {
+	for _, first := range one {
+		for _, second := range other {
+			out = append(out, first+" "+second)
+		}
+	}
+	return out
+}
+
+// Choices are the commands between which the user has to choose, one for each option that
+// a command carries out; none where there is one option. No program gives one of them.
+func (e *DecisionError) Choices() (out []string) {
+	if len(e.Options) < 2 || e.Command == "" {
+		return nil
+	}
+	add := func(command string) {
+		if command != "" && !slices.Contains(out, command) {
+			out = append(out, command)
+		}
+	}
+	base := e.Command
+	for flag := range strings.FieldsSeq(strings.Join(e.Answers, " ")) {
+		base = strings.TrimSuffix(base, " "+flag)
+	}
+	for _, answer := range e.Answers {
+		add(base + " " + answer)
+	}
+	add(e.Command)
+	for _, option := range e.Options {
+		if len(e.Answers) == 0 {
+			add(advice.Leading(option))
+		}
+	}
+	return out
 }

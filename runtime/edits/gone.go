@@ -15,12 +15,12 @@ func Gone(v *recovery.View) *finding.DecisionError {
 			What: fmt.Sprintf("the workspace %s is gone, and codon %s has completed its work in it and has no checkpoint yet", v.Layout.Workspace, c.CodonID),
 			Options: []string{"restore it, and then `hank run`", "`hank run --keep-tree` takes an empty directory as the codon's work",
 				"`hank run --restore` runs the codon again on the workspace as it was before it"},
-			Command: "hank run --restore"}
+			Command: "hank run --restore", Answers: []string{"--keep-tree", "--restore"}}
 		if v.State.Newest().Paused != nil { // the codon may have deleted it, and would again
 			ask.Command = "hank run --keep-tree"
 		}
 		return ask
 	}
-	return &finding.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Command: "hank run --restore",
+	return &finding.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Command: "hank run --restore", Answers: []string{"--restore"},
 		Options: []string{"put it back", "`hank run --restore` restores what the checkpoints have of it"}}
 }

@@ -23,7 +23,7 @@ func Question(changes []diff.Change, done bool) (ask *finding.DecisionError, kee
 		keepOption = "--keep-tree leaves it as it is, in a checkpoint of its own"
 	}
 	return &finding.DecisionError{What: question,
-		Options: []string{keepOption, "--restore restores the checkpoint and saves the changes in a checkpoint of their own"}}, keep
+		Options: []string{keepOption, "--restore restores the checkpoint and saves the changes in a checkpoint of their own"}, Answers: []string{"--keep-tree", "--restore"}}, keep
 }
 
 // Summary names the first three changes, and how many more there are.

@@ -54,9 +54,10 @@ const HankChanged = "the hank has changed since this execution stored its copy"
 // it cannot be run any more.
 func ProgramQuestion(changes []string, live *plan.Program) *finding.DecisionError {
 	ask := &finding.DecisionError{What: HankChanged + " (" + strings.Join(changes, "; ") + ")",
-		Options: []string{"--adopt uses the new version", "--frozen uses the stored copy"}}
+		Options: []string{"--adopt uses the new version", "--frozen uses the stored copy"}, Answers: []string{"--adopt", "--frozen"}}
 	if live == nil {
 		ask.Options = []string{"--frozen uses the stored copy", "fix the hank (see: hank validate), and --adopt then continues with it"}
+		ask.Answers = ask.Answers[1:]
 	}
 	return ask
 }
@@ -98,6 +99,7 @@ func LostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 	return &finding.DecisionError{
 		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, Listed(before), Listed(now)),
 		Options: []string{"--adopt continues with it: completed codons that are still in it stay completed", "restore the previous hank, and then `hank run`"},
+		Answers: []string{"--adopt"},
 	}, verdict.AdoptOption
 }
 

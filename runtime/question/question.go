@@ -73,6 +73,7 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 		} else {
 			ask.What += ", and " + edits.What
 			ask.Options = append(ask.Options, edits.Options...)
+			ask.Answers = finding.Both(ask.Answers, edits.Answers)
 		}
 	}
 	if ask == nil {
@@ -82,6 +83,17 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 		ask.Command = ""
 	}
 	return ask
+}
+
+// AtOnce is Question as far as a look at the workspace's directory tells.
+func AtOnce(v *recovery.View) *finding.DecisionError {
+	switch {
+	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":
+		return nil
+	case v.Gone():
+		return edits.Gone(v)
+	}
+	return v.LateAtOnce()
 }
 
 // played is the question of a codon that continues a session that was only replayed; nil

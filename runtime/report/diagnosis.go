@@ -52,10 +52,11 @@ type Diagnosis struct {
 	Finish     string                  `json:"finish,omitempty"`  // see status
 	Next       string                  `json:"next"`              // the same for the user, or what to do where no command helps
 
-	Name        string `json:"-"` // of the hank; empty where that cannot be told
-	OfOrigin    bool   `json:"-"` // see Status
-	FinishFirst string `json:"-"` // see Status
-	Repaired    int    `json:"-"` // how many of Findings --fix has dealt with
+	Name        string   `json:"-"` // of the hank; empty where that cannot be told
+	OfOrigin    bool     `json:"-"` // see Status
+	FinishFirst string   `json:"-"` // see Status
+	Repaired    int      `json:"-"` // how many of Findings --fix has dealt with
+	Choices     []string `json:"-"` // see Status
 
 	unfinished bool   // a change of the workspace was interrupted
 	unindexed  bool   // packs have lost their index alone
@@ -112,6 +113,7 @@ func Examine(ctx context.Context, root string, in Settings, after *Fix, option s
 	}
 	d.Findings = inExecution(d.Findings, option)
 	rest, first := strings.CutPrefix(d.Next, d.Command)
+	d.Choices = advice.Commands(d.Choices, option)
 	d.Command, d.Resume, d.Finish = advice.Command(d.Command, option), advice.Command(d.Resume, option), advice.Command(d.Finish, option)
 	if d.Next = advice.Render(rest, option); first {
 		d.Next = d.Command + d.Next
@@ -142,7 +144,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	v.LookAgain(ctx)
 	s := statusOf(v, in.Layers)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
-	if d.first, d.raise = s.first, s.raise; v.Blocked != nil {
+	if d.first, d.raise, d.Choices = s.first, s.raise, s.Choices; v.Blocked != nil {
 		d.choose(v.Blocked)
 	}
 	d.Name = s.Name
@@ -196,9 +198,9 @@ func (d *Diagnosis) examineAgents(ctx context.Context, v *recovery.View) {
 		return
 	}
 	if missing := agents.Missing(ctx, v); missing != nil {
-		command := d.Command
+		command, choices := d.Command, d.Choices
 		d.block(missing)
-		d.Command, d.first = command, "provide what is named above"
+		d.Command, d.Choices, d.first = command, choices, "provide what is named above"
 	}
 }
 
@@ -227,9 +229,9 @@ func (d *Diagnosis) examineSettings(wrong error) {
 	if d.Live || !isDriven(d.Command) {
 		return
 	}
-	command := d.Command
+	command, choices := d.Command, d.Choices
 	d.block(wrong)
-	d.Command, d.first = command, correctSettings
+	d.Command, d.Choices, d.first = command, choices, correctSettings
 }
 
 // examineQuestion says what the command to run next would ask.
@@ -245,7 +247,7 @@ func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layer
 		d.first, d.raise = "", false
 	}
 	if broken {
-		d.Command = fixCommand // what the files are to come from is repaired first
+		d.Command, d.Choices = fixCommand, nil // what the files are to come from is repaired first
 	}
 }
 
@@ -265,13 +267,13 @@ func (d *Diagnosis) block(err error) {
 	if slices.Contains(d.Findings, found) {
 		return
 	}
-	d.Findings, d.Command = append(deferred(d.Findings), found), ""
+	d.Findings, d.Command, d.Choices = append(deferred(d.Findings), found), "", nil
 	var decision *finding.DecisionError
 	var damaged *checkpoint.DamagedError
 	var newer *state.NewerError
 	switch {
 	case errors.As(err, &decision):
-		d.Command = decision.Command
+		d.Command, d.Choices = decision.Command, decision.Choices()
 		d.choose(decision)
 	case errors.As(err, &damaged):
 		d.Command = "hank doctor --fix"

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"hank/recovery"
 	"hank/recovery/finding"
-	"hank/runtime/edits"
 	"hank/runtime/verdict"
 )
 
@@ -21,15 +19,4 @@ func personDecides(command string, raise bool, loop *finding.DecisionError) (why
 		return loop.What + "; an unattended start is refused", true
 	}
 	return "", false
-}
-
-// questionAtOnce is [runtime.Question] as far as a look at the workspace's directory tells.
-func questionAtOnce(v *recovery.View) *finding.DecisionError {
-	switch {
-	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":
-		return nil
-	case v.Gone():
-		return edits.Gone(v)
-	}
-	return v.LateAtOnce()
 }

@@ -94,6 +94,7 @@ type Status struct {
 	Seq         uint64    `json:"-"` // of the last event that the state knows
 	Personal    string    `json:"-"` // the command to run next where it is the user's to give, and no gate or hold is
 	Release     string    `json:"-"` // the command that ends Hold
+	Choices     []string  `json:"-"` // the commands between which the user has to choose, Command among them; nil: there is no choice
 
 	ended      *state.Run // whose EndDetail it is
 	first      string     // what must be done before Command
@@ -101,6 +102,7 @@ type Status struct {
 	raise      bool       // that is to raise a budget, see personDecides
 	asks       bool       // that is to answer at a gate, or to end a hold
 
+	asked     *finding.DecisionError // what Command answers
 	loop      *finding.DecisionError // why a supervisor's start is refused
 	noSession *finding.Finding       // why Resume is not offered
 }
@@ -165,6 +167,7 @@ func (s *Status) offer(option string) {
 	s.Findings = inExecution(s.Findings, option)
 	s.show(option)
 	s.Gate = s.Gate.In(option)
+	s.Choices = advice.Commands(s.Choices, option)
 	s.Command, s.Resume, s.Finish = advice.Command(s.Command, option), advice.Command(s.Resume, option), advice.Command(s.Finish, option)
 	if s.Command != "" {
 		s.After = s.Command + Before(advice.Render(s.first, option))
@@ -240,7 +243,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 		s.Command = fixCommand
 	}
 	if v.Blocked != nil {
-		s.Command = v.Blocked.Command
+		s.Command, s.Choices = v.Blocked.Command, v.Blocked.Choices()
 	}
 	s.waits(v, time.Now())
 	s.gates(v, time.Now())
@@ -437,20 +440,27 @@ func (s *Status) ask(why error) {
 	if !errors.As(why, &question) {
 		return // what cannot be read is said elsewhere
 	}
-	s.Command, s.first, s.raise = question.Command, "", false
 	s.block(question)
+	s.answer(question)
+}
+
+// answer takes the command that answers a question.
+func (s *Status) answer(ask *finding.DecisionError) {
+	s.Command, s.Choices, s.asked, s.first, s.raise = ask.Command, ask.Choices(), ask, "", false
 }
 
 // foresee says what the command to continue with would ask, as far as a look at the
 // workspace's directory tells.
 func (s *Status) foresee(v *recovery.View) {
-	if ask := questionAtOnce(v); ask != nil && s.Command != "" {
+	if ask := question.AtOnce(v); ask != nil && s.Command != "" {
 		s.Findings = withoutGone(s.Findings, v)
 		s.block(ask)
 		if command, answer := s.Command, strings.TrimPrefix(ask.Command, "hank run"); strings.HasPrefix(command, "hank run") {
-			ask.Command = command + answer
+			if ask.Command = command + answer; s.asked != nil {
+				ask.Answers = finding.Both(s.asked.Answers, ask.Answers)
+			}
 		}
-		s.Command, s.first, s.raise = ask.Command, "", false
+		s.answer(ask)
 	}
 }
 

@@ -63,7 +63,7 @@ func ProblemOf(err error, option string) *Problem {
 func (p *Problem) explain(err error, option string) {
 	var decision *finding.DecisionError
 	if errors.As(err, &decision) {
-		if decision.Command != "" {
+		if decision.Command != "" && len(decision.Choices()) == 0 {
 			p.NextCommand = null(advice.Command(decision.Command, option))
 		}
 		for _, choice := range decision.Options {

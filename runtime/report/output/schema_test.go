@@ -104,9 +104,9 @@ const anyCommand = "error"
 // them, with what to read instead.
 var renamed = map[string]string{
 	"report.Status.began": "startedAt", "report.Status.lastEvent": "lastEventAt", "report.Status.hank": "hankPath", "report.Status.nextCodon": "nextCodonId",
-	"report.Status.awaitsVerdict": "awaitsVerdictOfLoop", "report.Status.command": "nextCommand", "report.Status.next": "nextAdvice",
+	"report.Status.awaitsVerdict": "awaitsVerdictOfLoop", "report.Status.command": "nextCommand or nextAdvice", "report.Status.next": "nextAdvice",
 	"report.Status.resume": "resumeCommand", "report.Status.finish": "finishCommand",
-	"report.Diagnosis.lastEvent": "lastEventSeq", "report.Diagnosis.command": "nextCommand", "report.Diagnosis.next": "nextAdvice",
+	"report.Diagnosis.lastEvent": "lastEventSeq", "report.Diagnosis.command": "nextCommand or nextAdvice", "report.Diagnosis.next": "nextAdvice",
 	"report.Diagnosis.resume": "resumeCommand", "report.Diagnosis.finish": "finishCommand",
 	"report.TreeRun.startTime": "startedAt", "report.TreeRun.bill": "cost", "report.TreeRun.firstCodon": "firstCodonId", "report.TreeRun.lastCodon": "lastCodonId",
 	"report.Loop.ended": "endedBy", "report.Iteration.result": "verdict",

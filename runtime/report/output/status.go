@@ -49,7 +49,7 @@ type Decision struct {
 // StatusOf is a status as it is printed.
 func StatusOf(s *report.Status) *Status {
 	out := &Status{Status: s, StartedAt: at(s.Began), LastEventAt: at(s.LastEvent), LastEventSeq: s.Seq, HankPath: null(s.Hank),
-		NextCodon: null(s.Next), AwaitsLoop: null(s.Awaits), NextCommand: null(s.Command), NextAdvice: null(s.After),
+		NextCodon: null(s.Next), AwaitsLoop: null(s.Awaits), NextCommand: programsOwn(s.Command, s.Choices), NextAdvice: null(s.After),
 		ResumeCommand: null(s.Resume), FinishCommand: null(s.Finish), Decisions: decisionsOfStatus(s),
 		LiveCodon: recordOf(s.LiveCodon), LastCodon: recordOf(s.LastCodon), Hold: holdOf(s.Hold)}
 	if s.LiveCodon != nil {
@@ -72,18 +72,31 @@ func decisionsOfStatus(s *report.Status) []Decision {
 	if s.Hold != nil {
 		out = append(out, Decision{"hold", "the execution is held " + report.HeldText(s.Hold), commands(s.Release)})
 	}
-	out = append(out, blockedBy(s.Findings, s.Command)...)
+	out = append(out, blockedBy(s.Findings, s.Command, s.Choices)...)
 	if s.Personal != "" && s.Gate == nil && s.Hold == nil {
 		out = append(out, Decision{"limit", s.After, commands(s.Personal)})
 	}
 	return out
 }
 
-// blockedBy are the findings that need a person, and the command that settles them.
-func blockedBy(found []finding.Finding, command string) (out []Decision) {
+// programsOwn is the command to run next for a program; null where it is one of those between
+// which the user has to choose.
+func programsOwn(command string, choices []string) *string {
+	if slices.Contains(choices, command) {
+		return nil
+	}
+	return null(command)
+}
+
+// blockedBy are the findings that need a person, and the command that settles them, or those
+// between which the person has to choose.
+func blockedBy(found []finding.Finding, command string, choices []string) (out []Decision) {
+	if len(choices) == 0 {
+		choices = commands(command)
+	}
 	for _, f := range found {
 		if f.Severity == finding.Blocked {
-			out = append(out, Decision{"blocked", f.What, commands(command)})
+			out = append(out, Decision{"blocked", f.What, choices})
 		}
 	}
 	return out
@@ -133,10 +146,10 @@ func DiagnosisOf(d *report.Diagnosis) *Diagnosis {
 	var ended *Problem
 	if d.Condition == report.NeedsYou {
 		ended = atExit(exitcode.Decision, "", "the execution needs your decision; next: "+d.Next)
-		ended.NextCommand = null(d.Command)
+		ended.NextCommand = programsOwn(d.Command, d.Choices)
 	}
-	return &Diagnosis{Diagnosis: d, LastEventSeq: d.Seq, NextCommand: null(d.Command), NextAdvice: null(d.Next), ResumeCommand: null(d.Resume),
-		FinishCommand: null(d.Finish), Decisions: blockedBy(d.Findings, d.Command), Lost: lostOf(d.Lost), Error: ended}
+	return &Diagnosis{Diagnosis: d, LastEventSeq: d.Seq, NextCommand: programsOwn(d.Command, d.Choices), NextAdvice: null(d.Next), ResumeCommand: null(d.Resume),
+		FinishCommand: null(d.Finish), Decisions: blockedBy(d.Findings, d.Command, d.Choices), Lost: lostOf(d.Lost), Error: ended}
 }
 
 // Tree is what hank status --tree prints.
