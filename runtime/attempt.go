@@ -144,6 +144,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	}
 	if from := d.session; from != nil {
 		spec.Session, spec.SessionCheckpoint = from.ClaudeSessionID, from.SessionCheckpoint
+		spec.Extended = min(from.Extensions(), entry.Codon.Extensions())
 	}
 	if spec.Session == "" && entry.Codon.ContinuationMode == plan.ContinuePrevious {
 		from := s.PreviousSession(index)
@@ -152,7 +153,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	if !fallback.Fits(s, spec.Session, entry.Codon) {
 		d.detail("a new session of %s begins: the one to continue is of another agent, by a fallback", entry.Codon.Model.Kind().Name)
 		entry.Codon = fallback.Fresh(entry.Codon)
-		spec.Entry, spec.Session, spec.SessionCheckpoint, spec.SessionCost = entry, "", "", 0
+		spec.Entry, spec.Session, spec.SessionCheckpoint, spec.SessionCost, spec.Extended = entry, "", "", 0, 0
 	}
 	d.rigDone, d.session = false, nil
 	if d.replay != nil {

@@ -25,7 +25,7 @@ func (c *Codon) Work(session string) *Codon {
 	next := *c
 	next.Status, next.ClaudeSessionID = Running, session
 	next.CurrentCost, next.CurrentTokens = new(USD), &Tokens{}
-	next.AssistantMessageCount, next.ExtensionCount = new(int), new(int)
+	next.AssistantMessageCount, next.ExtensionCount = new(int), cmp.Or(c.ExtensionCount, new(int))
 	return &next
 }
 

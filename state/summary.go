@@ -151,6 +151,14 @@ func (c *Codon) Cost() USD {
 	return 0
 }
 
+// Extensions is how often exhaustWithPrompt was sent.
+func (c *Codon) Extensions() int {
+	if c.ExtensionCount == nil {
+		return 0
+	}
+	return *c.ExtensionCount
+}
+
 // TokenCount is what the attempt used, whatever its status.
 func (c *Codon) TokenCount() Tokens {
 	for _, t := range []*Tokens{c.FinalTokens, c.PartialTokens, c.CurrentTokens} {

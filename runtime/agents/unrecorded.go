@@ -36,16 +36,13 @@ func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUp
 	if used.Cost <= live.Cost() && used.Tokens.Sum() <= live.TokenCount().Sum() {
 		return nil
 	}
-	t := state.CostsUpdated{RunID: run, CodonID: live.CodonID, Cost: max(used.Cost, live.Cost()), Tokens: live.TokenCount()}
+	t := state.CostsUpdated{RunID: run, CodonID: live.CodonID, Cost: max(used.Cost, live.Cost()), Tokens: live.TokenCount(), Extensions: live.Extensions()}
 	if used.Tokens.Sum() > t.Tokens.Sum() {
 		t.Tokens = used.Tokens
 	}
 	t.UnpricedTokens = max(live.UnpricedTokens, metering.Unpriced(m, used))
 	if n := live.AssistantMessageCount; n != nil {
 		t.Messages = *n
-	}
-	if n := live.ExtensionCount; n != nil {
-		t.Extensions = *n
 	}
 	return &t
 }

@@ -27,7 +27,7 @@ import (
 //     spend in it can still reach a limit: see lateSpending.
 //  6. The checkpoint, and with it the final record.
 func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
-	a := &attempt{Spec: spec, host: host, began: time.Now()}
+	a := &attempt{Spec: spec, host: host, began: time.Now(), extension: spec.Extended}
 	if spec.FallbackOf != "" && spec.OwnProblem != "" {
 		a.notes = append(a.notes, fmt.Sprintf("its own model %s cannot be used here: %s", spec.FallbackOf, spec.OwnProblem))
 	}
@@ -36,6 +36,9 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 		CodonID: a.Entry.CodonID, StartTime: host.Now(), Status: state.Preparing, LoopContext: a.Entry.LoopContext,
 		Attempt: a.Number, Harness: a.Harness.Name(), Model: a.Entry.Codon.Model.String(), FallbackOf: a.FallbackOf, BaseCheckpoint: a.Base,
 		ProjectHead: a.ProjectHead, Reply: a.Reply, NotObserved: a.notLoaded(),
+	}
+	if a.extension > 0 {
+		record.ExtensionCount = &spec.Extended
 	}
 	begin := host.RecordLater // the next transition is synced before the agent is there
 	if a.hasRig() || a.asks() {

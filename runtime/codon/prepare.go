@@ -1,6 +1,7 @@
 package codon
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -63,6 +64,13 @@ func (a *attempt) request() (harness.Request, *state.FailureReason, error) {
 	system, prompt, _, err := a.Program.Prompt(a.Entry, a.vars())
 	if err != nil {
 		return harness.Request{}, nil, err
+	}
+	if a.extension > 0 { // its first prompt was answered before
+		more, err := a.Program.Extension(a.Entry, a.vars())
+		if err != nil {
+			return harness.Request{}, nil, err
+		}
+		prompt = cmp.Or(more, prompt)
 	}
 	if a.Session == "" && a.Entry.Codon.ContinuesSession() {
 		return harness.Request{}, &state.FailureReason{Type: state.FailUnknown, Class: "session_not_found", Rule: "continue-previous",

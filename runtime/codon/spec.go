@@ -38,6 +38,7 @@ type Spec struct {
 	RigCheckpoint state.SHA // that of a rig whose work the workspace has
 	Session       string    // the agent's session to continue; empty: a new one
 	SessionCost   state.USD // what the agent has reported for it before
+	Extended      int       // how often exhaustWithPrompt was sent by the attempts that this one continues
 	// SessionCheckpoint is what the session's files are to be; empty: what they are.
 	SessionCheckpoint state.SHA
 	Reply             string // what the user has said at a gate, for the prompt

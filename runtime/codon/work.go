@@ -49,7 +49,7 @@ func (a *attempt) work(ctx context.Context) (*state.FailureReason, error) {
 
 // turn runs one process of the agent.
 func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (ended, *state.FailureReason, error) {
-	req.Turn = a.extension
+	req.Turn = a.extension - a.Extended
 	if m, is := a.Harness.(harness.Metered); is && req.Session != "" {
 		counted, err := m.SessionTokens(req)
 		if err != nil {
@@ -215,9 +215,14 @@ func (a *attempt) recordUsage(now time.Time, final bool) error {
 		return nil
 	}
 	a.costs.done(now)
+	return a.host.RecordLater(a.figures())
+}
+
+// figures are the record's, brought up to date.
+func (a *attempt) figures() state.CostsUpdated {
 	total := a.total()
 	unpriced, _ := a.unpriced()
-	return a.host.RecordLater(state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension, UnpricedTokens: unpriced})
+	return state.CostsUpdated{RunID: a.Run, CodonID: a.Entry.CodonID, Cost: total.Cost, Tokens: total.Tokens, Messages: a.messages, Extensions: a.extension, UnpricedTokens: unpriced}
 }
 
 // tick records what the agent and the sentinels have used. It reports whether a sentinel,
@@ -250,7 +255,7 @@ func (a *attempt) extend(req *harness.Request, res ended) (bool, error) {
 	req.Prompt, req.Session = prompt, v.Session
 	a.host.Note("codon.extended", map[string]any{"codonId": a.Entry.CodonID, "codonName": a.Entry.Codon.Name, "extensionNumber": a.extension,
 		"exhaustWithPrompt": prompt, "cumulativeTokens": a.spent.Tokens, "cumulativeCost": a.spent.Cost})
-	return true, nil
+	return true, a.host.Record(a.figures()) // so that who continues the attempt sends this prompt, and not the first
 }
 
 func toolInput(b []byte) any {
