@@ -123,7 +123,7 @@ func TestEveryKindOfItemIsRead(t *testing.T) {
 		"an error that is none":    {[]string{item("completed", `"type":"error","message":"careful"`)}, "{Text:careful For:}"},
 		"a kind to come":           {[]string{item("started", `"type":"new","x":1`), item("updated", `"type":"new"`), item("completed", `"type":"new","status":"failed"`)}, `{ID:item_1 Name:new Input:{"id":"item_1","type":"new","x":1} Of:} {ToolUseID:item_1 Text:failed IsError:true Of:}`},
 		"a retry that cannot help": {[]string{strings.Replace(retry, "stream disconnected before completion: reset", "unexpected status 401 Unauthorized: no", 1)}, "refused: unexpected status 401 Unauthorized: no; run codex login, or set CODEX_API_KEY"},
-		"a retry":                  {[]string{retry}, "{Attempt:1 After:0s Why:stream disconnected before completion: reset Refused:<nil> GivenUp:<nil>}"},
+		"a retry":                  {[]string{retry}, "{Attempt:1 After:0s Why:stream disconnected before completion: reset Class: Refused:<nil> GivenUp:<nil>}"},
 		"one mistyped value":       {[]string{item("completed", `"type":"agent_message","text":"hi","status":7`)}, "{Text:hi Thinking:false Failed:false Of:}"},
 		"no event":                 {[]string{"hello", "{", `{"a":1}`, `{"type":"item.completed","item":3}`, `{"type":"other"}`}, ""},
 	} {

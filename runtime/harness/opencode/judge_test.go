@@ -144,7 +144,7 @@ func TestEveryKindOfLineIsRead(t *testing.T) {
 		"a tool of a server": {partOf("tool_use", `"tool":"s_t","callID":"c","state":{"status":"error","input":7,"error":"e"}`), `s_t {} {ToolUseID:c Text:e IsError:true Of:}`},
 		"a full context":     {full, "{Message:prompt is too long}"},
 		"an error":           {failed("APIError", "fetch failed"), "{Text:fetch failed For:}"},
-		"a retry":            {retries(2, "Overloaded", 4000), "{Attempt:2 After:4s Why:Overloaded Refused:<nil> GivenUp:<nil>}"},
+		"a retry":            {retries(2, "Overloaded", 4000), "{Attempt:2 After:4s Why:Overloaded Class:overloaded Refused:<nil> GivenUp:<nil>}"},
 		"a compaction":       {`stderr: {"hank":"session.compacted","sessionID":"s1"}`, "{Message:the agent compacted its context}"},
 		"another session":    {`stderr: {"hank":"session.compacted","sessionID":"s2"}`, ""},
 		"one mistyped value": {partOf("text", `"text":"hi","callID":7`), "{Text:hi Thinking:false Failed:false Of:}"},
@@ -212,6 +212,7 @@ func TestAnAgentThatWouldGoOnForEverIsGivenUp(t *testing.T) {
 		"no credit":                       {[]string{retries(1, "You exceeded your current quota, please check your plan and billing details.", 2000)}, "billing"},
 		"a limit of the plan":             {[]string{retries(1, "You've hit your usage limit. Try again in 2 hours.", 2000)}, "usage_limit"},
 		"a wait of hours":                 {[]string{retries(1, "Rate limit reached", 7_200_000)}, "rate_limit"},
+		"a long wait, in unknown words":   {[]string{retries(1, "slow down", 240_000)}, "rate_limit"},
 		"a short wait":                    {[]string{retries(1, "Rate limit reached", 30_000)}, ""},
 	} {
 		_, seen := judge(harness.Request{}, -1, "SIGTERM", c.lines...)
@@ -223,6 +224,15 @@ func TestAnAgentThatWouldGoOnForEverIsGivenUp(t *testing.T) {
 	_, seen := judge(harness.Request{}, -1, "SIGTERM", retries(1, "Rate limit reached", 7_200_000))
 	if f := seen[len(seen)-1].(harness.Retrying).GivenUp; f.ResetsAt == nil || time.Until(f.ResetsAt.Time) < 110*time.Minute || !f.Retriable {
 		t.Errorf("a wait of hours: %+v", f)
+	}
+
+	_, seen = judge(harness.Request{}, -1, "SIGTERM", retries(1, "slow down", 240_000))
+	if f := seen[len(seen)-1].(harness.Retrying).GivenUp; f == nil || f.RetryAfterMs != 240_000 || f.Type != "rate-limit" || f.Rule != "event:retry" || !f.Retriable {
+		t.Errorf("a long wait, in unknown words: %+v", f)
+	}
+	_, seen = judge(harness.Request{}, -1, "SIGTERM", retries(1, "slow down", 2000))
+	if w := seen[len(seen)-1].(harness.Retrying); w.Class != "overloaded" || w.GivenUp != nil {
+		t.Errorf("a short wait, in unknown words: %+v", w)
 	}
 
 	now := time.Unix(1e9, 0)

@@ -212,6 +212,13 @@ func (r *reader) observed(o observed) []harness.Observation {
 		r.waiting = r.now()
 	}
 	reason := harness.Classify(harness.Evidence{Text: o.Message, RetryAfter: retrying.After, ResetsAt: resets(r.now(), retrying.After), Session: true})
+	if reason.Class == harness.ClassUnknown { // in words that nobody knows; but it waits for nothing else than its provider
+		reason.Class, reason.Type, reason.Rule = harness.ClassOverloaded, state.FailAPI, "event:retry"
+		if retrying.After >= patience {
+			reason.Class, reason.Type = harness.ClassRateLimit, state.FailRateLimit
+		}
+	}
+	retrying.Class = reason.Class
 	switch waited := r.now().Sub(r.waiting); {
 	case reason.Class == harness.ClassBilling || reason.Class == harness.ClassUsageLimit: // the run waits for it, or nobody
 		retrying.GivenUp = reason
