@@ -423,14 +423,19 @@ func colourOfRow(row string) string {
 	return plainText
 }
 
-// drawText are the rows of a page that is text.
-func (s *Screen) drawText(rows int) []string {
+// titleRows are the rows that the title of a page that is text takes.
+func (s *Screen) titleRows() []string {
 	title := s.title
 	if s.page == Answer && s.question != nil {
 		title = s.question.Title
 	}
+	return term.Wrap(term.OneLine(title), max(1, s.Width))
+}
+
+// drawText are the rows of a page that is text.
+func (s *Screen) drawText(rows int) []string {
 	var out []string
-	for _, row := range term.Wrap(term.OneLine(title), max(1, s.Width)) {
+	for _, row := range s.titleRows() {
 		out = append(out, s.paint(bold, s.fit(row, s.Width)))
 	}
 	if len(s.text) == 0 && s.page != Help {

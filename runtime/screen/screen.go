@@ -388,7 +388,7 @@ func (s *Screen) end(last bool) {
 		s.Log.first()
 		s.notice = "not following any more; G or f follows again"
 	case last && s.page != List && s.page != Run && s.page != Checkpoints:
-		s.top = max(0, len(s.text)-s.body())
+		s.top = max(0, len(s.text)-s.body()+len(s.titleRows()))
 	case last:
 		s.move(1 << 30)
 	default:

@@ -457,6 +457,22 @@ func transcriptLine(text string) string {
 	return fmt.Sprintf(`{"at":"2026-01-01T00:00:00Z","stream":"stdout","line":%q}`, text)
 }
 
+// TestTheEndOfAPageIsItsLastRow, with a title of one row and of several.
+func TestTheEndOfAPageIsItsLastRow(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	for _, columns := range []int{200, 60} {
+		s.Resize(columns, 30)
+		s.Key("d")
+		s.Shown(Diff, strings.Repeat("line\n", 100)+"the last")
+		s.Key("G")
+		if rows := check(t, s); !slices.Contains(rows, "the last") {
+			t.Errorf("in %d columns:\n%s", columns, strings.Join(rows, "\n"))
+		}
+		s.Key("esc")
+	}
+}
+
 // TestAQuestionShowsFirst: an answer at a gate, a skip and a rollback show what they are about,
 // and nothing is done without a yes.
 func TestAQuestionShowsFirst(t *testing.T) {
