@@ -54,16 +54,16 @@ func columns(r rune) int {
 
 // Fit shortens a line to so many columns.
 func Fit(line string, most int) string {
-	if Columns(line) <= most {
-		return line
-	}
-	if most < 1 {
-		return ""
-	}
-	used := 0
+	used, end := 0, -1 // where it is cut if it is too long
 	for i, r := range line {
-		if used += columns(r); used > most-1 {
-			return line[:i] + "…"
+		if used += columns(r); end < 0 && used > most-1 {
+			end = i
+		}
+		if used > most && most < 1 {
+			return ""
+		}
+		if used > most { // the rest may be long
+			return line[:end] + "…"
 		}
 	}
 	return line

@@ -1,8 +1,10 @@
 package watch
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -11,6 +13,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"hank/internal/secret"
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime/harness/transcript"
@@ -295,24 +299,51 @@ func said(err error) string {
 	return err.Error()
 }
 
+// mostShown is how many bytes of the output of a command a page has.
+const mostShown = 4 << 20
+
 // show runs a command for its output.
 func (m *model) show(c screen.Show) tea.Cmd {
 	return func() tea.Msg {
 		cmd := hank(c.Args)
 		cmd.Env = append(cmd.Environ(), "NO_COLOR=1", "PAGER=cat")
-		out, err := cmd.Output()
-		text := string(out)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		out, err := beginningOf(cmd, mostShown+1<<20) // with a secret whole that begins at the end
+		text, isCut := secret.Beginning(string(out), mostShown, m.mask)
 		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			text += string(failed.Stderr)
-		} else if err != nil {
+		switch {
+		case isCut:
+			text += "\nthe rest is left out; all of it: hank"
+			for _, arg := range c.Args {
+				text += " " + shell.Quote(arg)
+			}
+		case errors.As(err, &failed):
+			text += m.mask(said.String())
+		case err != nil:
 			text += err.Error()
 		}
 		if strings.TrimSpace(text) == "" {
 			text = "nothing"
 		}
-		return shownMsg{c.Page, m.mask(text)}
+		return shownMsg{c.Page, text}
 	}
+}
+
+// beginningOf runs a command that only reads for so many bytes of its output, and ends it then.
+func beginningOf(cmd *exec.Cmd, most int64) ([]byte, error) {
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(io.LimitReader(pipe, most))
+	if int64(len(out)) == most {
+		_ = cmd.Process.Kill()
+	}
+	return out, errors.Join(err, cmd.Wait())
 }
 
 // graph reads the checkpoints of the execution.

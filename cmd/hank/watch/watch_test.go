@@ -245,6 +245,21 @@ func TestWatchInATerminal(t *testing.T) {
 	}
 }
 
+// TestALongDiffIsShownAsFarAsItFits: its beginning, and the command that shows all.
+func TestALongDiffIsShownAsFarAsItFits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("long/hank.json", `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "for i in 1 2 3 4 5 6 7 8; do head -c 1000000 /dev/zero | tr '\\0' x >file$i; echo >>file$i; done"}]}`)
+	w.run(0, "run", "long", "-e", "long-run")
+	s := w.watch(120, 30, "long-run")
+	s.wait("✓ a")
+	s.keys("d")
+	s.wait("diff --git a/file1 b/file1", "+xxx")
+	s.keys("G")
+	s.wait("the rest is left out; all of it: hank diff ")
+	s.leave()
+}
+
 // TestAWatcherChangesNothing: watchers of a run that are killed, stopped and not read change
 // neither the run nor a file of the execution; a run that ends is seen to end.
 func TestAWatcherChangesNothing(t *testing.T) {
