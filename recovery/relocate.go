@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -35,6 +36,10 @@ func planPlace(s *subject) ([]Repair, error) {
 	switch {
 	case how == layout.Copied:
 		r.Found, r.Will, r.Did = "this execution is a copy of "+s.meta.Root, "the next command makes it independent of the original", "it is independent of the original from now on"
+		here.Gates = slices.Clone(here.Gates)
+		for i := range here.Gates { // as soon as the lineage is its own
+			here.Gates[i].Lineage = ""
+		}
 	case how == layout.Moved, moved:
 		r.Found = "the execution was moved here from " + cmp.Or(s.meta.Root, "elsewhere")
 	}
