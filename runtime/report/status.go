@@ -391,13 +391,14 @@ func (s *Status) raised(v *recovery.View, in config.Layers) string {
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {
 		v = whole
 	}
-	return verdict.Continue(v.State, s.Command, budget && stillEnds(v, in))
+	return verdict.Continue(v.State, s.Command, budget && s.stillEnds(v, in))
 }
 
-// stillEnds is [verdict.StillEnds]; where the program cannot be read, it is so.
-func stillEnds(v *recovery.View, in config.Layers) bool {
+// stillEnds is [verdict.StillEnds]; where the program cannot be read, it is so if a budget
+// has ended the run.
+func (s *Status) stillEnds(v *recovery.View, in config.Layers) bool {
 	program := programOf(v, in)
-	return program == nil || verdict.StillEnds(v.State, program)
+	return program == nil && s.EndReason == state.EndBudget || program != nil && verdict.StillEnds(v.State, program)
 }
 
 // programOf is the frozen program, with the settings that hold here as a run takes them;
