@@ -326,8 +326,9 @@ func (b *RestoreTarget) removable(s *state.State, ws *checkpoint.Workspace, owne
 		takes = func(path string) bool { return files(path) && !trees.HasLink(owned, path) }
 		first = func(path string) bool { return trees.HasLink(owned, path) }
 	}
+	brought := func(path string) bool { return b.brought != nil && trees.HasFile(b.brought.Tree, path) }
 	return func(path string) bool {
-		return b.brought != nil && trees.HasFile(b.brought.Tree, path) || trees.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
+		return brought(path) || trees.HasFile(owned, path) && !ignored(path) && (takes(path) || !first(path))
 	}, nil
 }
 
