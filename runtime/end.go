@@ -239,8 +239,8 @@ func nextCommand(s *state.State, p *plan.Program, out verdict.Outcome) string {
 		}
 	case state.EndCodonFailed:
 		verb, byBudget = "hank retry", p != nil && budget.NewAccounts(s, false).Reached(p)
-	case state.EndBudget: // it was stopped before the codon or another attempt, or the codon failed by it
-		if last := history.LastRecord(s); last != nil && !last.Settled() && last.Interrupted == "" && !retry.Of(s, history.LastRun(s), last).Again {
+	case state.EndBudget, state.EndUntil: // it was stopped before the codon or another attempt, or the codon failed by it
+		if last := history.LastRecord(s); last != nil && s.MovedTo() == nil && !last.Settled() && last.Interrupted == "" && !retry.Of(s, history.LastRun(s), last).Again {
 			verb = "hank retry"
 		}
 	}

@@ -205,7 +205,8 @@ that its rig copies, and nothing else of the hank, the change is used, and print
 --frozen keeps the version that the execution uses. If anything else differs, hank asks.
 
 --dry-run shows what the reset would change, what hank would ask first, and whether the codon
-would run then; it runs nothing.
+would run then; it runs nothing. Where the retry would end before the reset, it ends with its
+exit code.
 
 Examples: hank retry
           hank retry review --dry-run
@@ -234,26 +235,25 @@ The exit codes are those of hank run; 2: the codon has not run.`,
 }
 
 // previewRetry shows what a retry moves, and what it asks first.
-func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) error {
-	root, err := executionOf(c)
-	if err != nil {
-		return err
-	}
-	r.Execution = root
-	p, err := preview.OfRetry(c.Context, r, a, work)
-	if err != nil {
+func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) (err error) {
+	if r.Execution, err = executionOf(c); err != nil {
 		return err
 	}
 	then, err := forecast.AfterMove(c.Context, r, a)
 	if err != nil {
 		return err
 	}
-	if p.Asks == nil && len(then.Questions) > 0 { // what only a run that begins asks
-		p.Asks = &finding.DecisionError{What: then.Questions[0].What, Options: then.Questions[0].Options}
+	p, err := preview.OfRetry(c.Context, r, a, then.Unmoved, work)
+	if err != nil {
+		return err
+	}
+	if p.Asks == nil { // what only a run that begins asks
+		errors.As(then.Asked, &p.Asks)
 	}
 	if c.Bool("json") {
 		then.Message = forThis(c, then.Message)
-		return printJSON(output.RetryOf(report.RetryOf(p), then))
+		form := output.RetryOf(report.RetryOf(p), then)
+		return jsonEnding(form, form.Error)
 	}
 	if !p.Stays {
 		printPreview(p.Preview, true)
@@ -277,7 +277,7 @@ func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	if p.Asks != nil {
 		say("hank asks first: %s\n", forThis(c, p.Asks.Error()))
 	}
-	return nil
+	return exitWith(then.Refusal())
 }
 
 // driveOptions reads the flags that run, resume and retry share.

@@ -45,6 +45,7 @@ type Forecast struct {
 	Spent     state.Bill    `json:"spent"`
 	Worked    float64       `json:"workedSeconds"`
 	Budget    *Budget       `json:"budget,omitempty"` // what the next codon may use, where that is limited
+	Unmoved   bool          `json:"-"`                // it would run nothing, and end before it moves anything
 
 	// Asked is the first of Questions, with which the command would end; nil: it asks none.
 	Asked error `json:"-"`
@@ -113,13 +114,22 @@ func AfterMove(ctx context.Context, r request.Request, a request.Answers) (*Fore
 	return f, err
 }
 
+// Refusal is the code with which the command would end before it moves anything; Done: it would
+// not.
+func (f *Forecast) Refusal() exitcode.Code {
+	if f.Unmoved {
+		return f.ExitCode
+	}
+	return exitcode.Done
+}
+
 // of is the forecast without the move.
 func of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, *foreseen, error) {
 	seen, err := foresee(ctx, r, a)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.exitCode(), Message: seen.Over, Adopts: seen.Adopts, Remarks: seen.Remarks, Codons: []Codon{}}
+	f := &Forecast{Schema: 1, Execution: seen.Root, Creates: seen.View == nil, ExitCode: seen.exitCode(), Message: seen.Over, Unmoved: seen.Unmoved, Adopts: seen.Adopts, Remarks: seen.Remarks, Codons: []Codon{}}
 	if len(seen.Asks) > 0 {
 		f.Asked = seen.Asks[0]
 	}

@@ -43,6 +43,7 @@ type foreseen struct {
 	Awaits   bool          // it is decided first whether a loop continues
 	Over     string        // why it would run nothing; empty: it would run
 	Code     exitcode.Code // with which it would end, where it would run nothing
+	Unmoved  bool          // it would run nothing, and end before it moves anything
 	Move     string        // retry, restart: the workspace goes to To first; empty: it stays
 	To       state.SHA     // empty: it stays as it is, and only the position moves
 	Position *state.Position
@@ -218,7 +219,7 @@ func (f *foreseen) refused(err error) error {
 	case len(f.Asks) > 0: // an answer may change what is to run
 		f.remark("as it is now, it could not run after that: " + verdict.Sentence(err))
 	default:
-		f.Over, f.Code = verdict.Sentence(err), exitcode.Agent
+		f.Over, f.Code, f.Unmoved = verdict.Sentence(err), exitcode.Agent, true
 	}
 	return nil
 }
@@ -358,7 +359,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 			return err
 		}
 	}
-	if st.Position != nil && !lost {
+	if st.Position != nil && !lost && !f.Unmoved {
 		f.To, f.Move = st.To, st.Kind()
 	}
 	if st.Redo != nil {
@@ -437,7 +438,7 @@ func (f *foreseen) bound() (err error) {
 		return nil
 	}
 	if f.Over, err = f.Bounds.Start(f.State); f.Over != "" {
-		f.Code = exitcode.Stopped
+		f.Code, f.Unmoved = exitcode.Stopped, true
 	}
 	return err
 }

@@ -669,6 +669,12 @@ func (p *Preview) account(s *state.State, target Target) {
 	p.CostKept, p.ReplayedKept, p.CostLeft, p.ReplayedLeft = there.Cost, there.Replayed, left.Cost, left.Replayed
 }
 
+// Stay makes it the preview of a command that leaves the position where it is.
+func (p *Preview) Stay() {
+	p.Superseded = []Target{}
+	p.CostKept, p.ReplayedKept, p.CostLeft, p.ReplayedLeft = p.CostKept+p.CostLeft, p.ReplayedKept+p.ReplayedLeft, 0, 0
+}
+
 // keptBy returns the attempts that led to a target: those on its lineage path, the one
 // whose end it is, and those that were interrupted or failed before one of these was
 // begun at the same place.

@@ -36,8 +36,9 @@ type Retry struct {
 }
 
 // OfRetry works out what a retry moves, and what it asks before that: as Run does,
-// in one look at the workspace. It takes no lock and changes nothing on disk.
-func OfRetry(ctx context.Context, r request.Request, a request.Answers, work execution.Work) (*Retry, error) {
+// in one look at the workspace. Of one that ends before it moves anything (unmoved; see
+// forecast.Forecast) the workspace stays. It takes no lock and changes nothing on disk.
+func OfRetry(ctx context.Context, r request.Request, a request.Answers, unmoved bool, work execution.Work) (*Retry, error) {
 	began, out := time.Now(), &Retry{}
 	preview, err := history.PreviewMove(ctx, history.RollbackOptions{Execution: r.Execution, Work: work}, func(v *recovery.View, src *execution.Sources) (t history.Target, m *execution.Move, err error) {
 		switch {
@@ -65,6 +66,10 @@ func OfRetry(ctx context.Context, r request.Request, a request.Answers, work exe
 		out.Codon, out.Stays = st.Redo.CodonID, st.Stay
 		t = history.TargetOf(src.State, src.Store, st.Target)
 		t.Position = *st.Position
+		if unmoved {
+			out.Stays, t.Position = true, src.State.CurrentPosition()
+			return t, nil, nil
+		}
 		if st.To == "" {
 			return t, nil, nil
 		}
@@ -75,7 +80,9 @@ func OfRetry(ctx context.Context, r request.Request, a request.Answers, work exe
 		c := edits.Comparison{State: src.State, Store: src.Store, Layout: src.Layout, Workspace: src.Workspace}
 		return t, &execution.Move{Kind: st.Kind(), To: st.To, Tracked: c.TrackedBefore(*st.Position), Position: st.Position, Leave: unasked, Since: began}, nil
 	})
-	out.Preview = preview
+	if out.Preview = preview; err == nil && unmoved {
+		preview.Stay()
+	}
 	return out, err
 }
 

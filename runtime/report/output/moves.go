@@ -66,11 +66,12 @@ type Retry struct {
 
 	Message string   `json:"message,omitempty"` // why nothing would run after the move; absent: the codon would run
 	Remarks []string `json:"remarks,omitempty"` // what would be said before anything runs
+	Error   *Problem `json:"error"`             // why it would end before it moves anything
 }
 
 // RetryOf is a preview as it is printed; then is what comes after the move.
 func RetryOf(r report.Retry, then *forecast.Forecast) *Retry {
-	return &Retry{moveOf(r.Move), r.Codon, r.Stays, r.Uses, r.Asks, then.Message, then.Remarks}
+	return &Retry{moveOf(r.Move), r.Codon, r.Stays, r.Uses, r.Asks, then.Message, then.Remarks, atExit(then.Refusal(), "", then.Message)}
 }
 
 // Difference is what hank diff prints.
