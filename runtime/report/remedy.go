@@ -41,11 +41,14 @@ func remembered(from string) string {
 	list, _ := registry.List() // without it only what is on the way is known
 	for at := from; ; at = filepath.Dir(at) {
 		i := slices.IndexFunc(list, func(e registry.Entry) bool { return e.Root == at && !layout.Exists(at) })
+		if reset := layout.ResetDirs(at); len(reset) > 0 {
+			last := reset[len(reset)-1]
+			if meta, err := layout.ReadMeta(last); i < 0 || err == nil && meta.Lineage == list[i].Lineage { // a reset that was killed leaves the entry
+				return fmt.Sprintf("; hank reset has moved the one that was in %s to %s: %s moves it back", at, filepath.Base(last), advice.Quote("hank reset --undo --yes -e "+shell.Quote(at)))
+			}
+		}
 		if i >= 0 {
 			return missing(list[i])
-		}
-		if reset := layout.ResetDirs(at); i < 0 && len(reset) > 0 {
-			return fmt.Sprintf("; hank reset has moved the one that was in %s to %s: %s moves it back", at, filepath.Base(reset[len(reset)-1]), advice.Quote("hank reset --undo -e "+shell.Quote(at)))
 		}
 		if at == filepath.Dir(at) {
 			return ""

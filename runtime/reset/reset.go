@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -19,6 +20,7 @@ import (
 	"hank/internal/vfs"
 	"hank/recovery"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
 	"hank/runtime/exitcode"
@@ -82,7 +84,37 @@ func (m *Move) Again() string {
 	if m.meta.Sandbox != "" {
 		command += " --sandbox " + shell.Quote(m.meta.Sandbox)
 	}
-	return command
+	if m.meta.CheckpointCap != nil {
+		command += fmt.Sprintf(" --checkpoint-cap %d", *m.meta.CheckpointCap)
+	}
+	if len(m.meta.LeftOut) > 0 {
+		command += " --exclude-secrets"
+	}
+	return command + kept(m.To())
+}
+
+// kept are the options of the limits and the model that an execution keeps. They are in its
+// state: of one that cannot be read they are not known.
+func kept(root string) (options string) {
+	v, err := recovery.Read(root)
+	if err != nil {
+		return ""
+	}
+	if l := v.State.Limits; l.MaxDollars > 0 {
+		options += " --max-cost " + l.MaxDollars.String()
+	}
+	if l := v.State.Limits; l.MaxTimeSeconds > 0 {
+		options += " --max-time " + strconv.FormatFloat(l.MaxTimeSeconds, 'f', -1, 64)
+	}
+	store, err := v.Store()
+	if err != nil || v.State.Program == "" {
+		return options
+	}
+	defer store.Close()
+	if p, err := githistory.LoadProgram(store, v.State.Program); err == nil && p.Model != "" {
+		options += " --model " + shell.Quote(p.Model)
+	}
+	return options
 }
 
 // Options are how a reset, or its undo, is done.
@@ -149,7 +181,7 @@ func (t *Task) Preview() (*Move, error) {
 		return m, m.checkWay(t.record)
 	}
 	if !t.Begun && layout.WasReset(vfs.OS, t.root) { // its record would be lost, and with it the way back
-		return m, &exitcode.UsageError{Why: fmt.Sprintf("a reset has moved the execution to %s already; a new one begins in %s, and `hank reset --undo` moves this one back there", t.root, filepath.Dir(t.root))}
+		return m, &exitcode.UsageError{Why: fmt.Sprintf("a reset has moved the execution to %s already; a new one begins in %s, and `hank reset --undo --yes` moves this one back there", t.root, filepath.Dir(t.root))}
 	}
 	return m, nil
 }
@@ -395,7 +427,7 @@ func (m *Move) register(root string) {
 func (m *Move) checkWay(r layout.Reset) error {
 	if _, interrupted := layout.Resetting(vfs.OS, m.Execution); !interrupted && layout.Exists(m.Execution) {
 		return &finding.DecisionError{What: fmt.Sprintf("another execution has begun in %s since", m.Execution),
-			Options: []string{"`hank reset -e " + shell.Quote(m.Execution) + "` moves that one out of the way, too, and then `hank reset --undo -e " + shell.Quote(m.Directory) + "` brings this one back"}}
+			Options: []string{"`hank reset --yes -e " + shell.Quote(m.Execution) + "` moves that one out of the way, too, and then `hank reset --undo --yes -e " + shell.Quote(m.Directory) + "` brings this one back"}}
 	}
 	var paths []string
 	for _, name := range append([]string{layout.Dir}, r.Names...) {
