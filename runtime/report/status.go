@@ -385,7 +385,7 @@ func lastEventAt(path string) *time.Time {
 // used is in all records, of which a glance has only the last.
 func (s *Status) raised(v *recovery.View, in config.Layers) string {
 	budget := verdict.NeedsBudget(s.EndReason) && !s.movedAway()
-	if s.Command == "" || !budget && !s.Limits.Any() {
+	if s.Command == "" || !budget && !s.Limits.Any() && !verdict.AtCap(v.State) {
 		return s.Command
 	}
 	if whole, err := recovery.Read(v.Layout.Root); err == nil {

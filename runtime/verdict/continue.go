@@ -45,10 +45,29 @@ func Continue(s *state.State, verb string, byBudget bool) string {
 	if l := s.Limits.MaxTimeSeconds; l > 0 && a.Total.Time >= budget.Seconds(l) {
 		verb, raised = verb+fmt.Sprintf(" --max-time %.0f", math.Ceil(a.Total.Time.Seconds()+l)), true
 	}
+	if AtCap(s) {
+		verb += " --checkpoint-cap SIZE"
+	}
 	if byBudget && !raised && !endedByLimit(s) {
 		verb += AdoptOption
 	}
 	return verb
+}
+
+// AtCap reports whether the newest run has ended, or is paused, because its next checkpoint does
+// not fit into the checkpoint cap.
+func AtCap(s *state.State) bool {
+	run := history.LastRun(s)
+	if run == nil || s.MovedTo() != nil {
+		return false
+	}
+	detail := run.EndDetail
+	if run.Paused != nil {
+		if detail = run.Paused.Detail; run.Status != state.StatusRunning { // its checkpoint was made
+			return false
+		}
+	}
+	return strings.Contains(detail, "the next checkpoint does not fit into the limit of ")
 }
 
 // AdoptOption follows the command that continues with a changed hank.
@@ -117,7 +136,7 @@ func RaiseFirst(command string) string {
 // limit, or names a model that only the user can choose, or, where a budget has ended the
 // run, takes a budget over that the user has raised.
 func Personal(command string, byBudget bool) bool {
-	return strings.Contains(command, " --max-") || strings.Contains(command, " MODEL") || byBudget && RaiseFirst(command) != ""
+	return strings.Contains(command, " --max-") || strings.Contains(command, " MODEL") || strings.Contains(command, " --checkpoint-cap ") || byBudget && RaiseFirst(command) != ""
 }
 
 // Finish is the command that does a codon again that a budget has interrupted on the
