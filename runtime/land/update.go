@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,7 +19,7 @@ func (l *lander) existing(ctx context.Context, tip, why string) (finished bool, 
 	had := l.landed(tip)
 	switch {
 	case l.o.Update && had == nil:
-		return false, l.notOurs(tip)
+		return false, l.notOurs(ctx, tip)
 	case l.o.Update:
 		return l.prepareUpdate(ctx, had)
 	case l.o.Switch && had != nil:
@@ -38,13 +39,30 @@ func (l *lander) existing(ctx context.Context, tip, why string) (finished bool, 
 }
 
 // notOurs is the error where the branch is not where a landing has left it.
-func (l *lander) notOurs(tip string) error {
+func (l *lander) notOurs(ctx context.Context, tip string) error {
 	what := fmt.Sprintf("branch %s is at %.12s, and no landing of this execution has left it there", l.o.Branch, tip)
 	if last := l.lastOf(); last != nil {
 		what = fmt.Sprintf("branch %s is at %.12s, and the last landing has left it at %.12s: somebody has changed it since", l.o.Branch, tip, last.Tip)
 	}
-	return &finding.DecisionError{What: what + "; nothing was written", Options: []string{
-		advice.Quote(l.o.with(func(o *Options) { o.Update, o.Branch = false, l.freeName() }).command("")) + " makes another branch"}}
+	return l.another(ctx, what+"; nothing was written", "")
+}
+
+// another is an error that names the landing on another branch, if that is not refused in turn.
+func (l *lander) another(ctx context.Context, what, onto string) error {
+	o := l.o.with(func(o *Options) { o.Update, o.Branch, o.Onto = false, l.freeName(), onto })
+	refused := &finding.DecisionError{What: what}
+	var ask *finding.DecisionError
+	switch _, err := Land(ctx, l.v, o.with(func(o *Options) { o.DryRun = true })); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &ask):
+		refused.What += "; another branch would be refused as well: " + ask.What
+	case err != nil:
+		refused.What += "; another branch would be refused as well: " + err.Error()
+	default:
+		refused.Options = []string{advice.Quote(o.command(onto)) + " makes another branch"}
+	}
+	return refused
 }
 
 // prepareUpdate chooses what a branch does not have yet.
@@ -80,8 +98,7 @@ func (l *lander) prepareUpdate(ctx context.Context, had *Landing) (finished bool
 	l.out.From = l.from
 	steps, points := way(l.v.State, l.store, l.to)
 	if i := slices.IndexFunc(points, func(p point) bool { return p.sha == l.from.SHA }); i < 0 && l.from.SHA != l.to.SHA {
-		return false, &finding.DecisionError{What: fmt.Sprintf("branch %s ends with %s, which is not on the lineage path that leads to %s: a rollback or a retry has left it; nothing was written", l.o.Branch, l.from, l.to),
-			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Update, o.Branch = false, l.freeName() }).command(l.begin(had))) + " makes another branch"}}
+		return false, l.another(ctx, fmt.Sprintf("branch %s ends with %s, which is not on the lineage path that leads to %s: a rollback or a retry has left it; nothing was written", l.o.Branch, l.from, l.to), l.begin(had))
 	}
 	l.lineagePath = steps
 	if l.from.SHA != l.to.SHA {
