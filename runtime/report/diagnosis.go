@@ -62,7 +62,7 @@ type Diagnosis struct {
 	unindexed  bool   // packs have lost their index alone
 	unsure     bool   // where the state was read from does not know every move
 	first      string // what the user must do before Command
-	raise      bool   // that a budget is to be raised, see personDecides
+	raise      bool   // that a budget is to be raised, see verdict.PersonDecides
 	choice     string // what the user may do where there is no Command
 	decided    string // the command that the user may give, and no program
 }
@@ -212,7 +212,7 @@ func (d *Diagnosis) examineDecisions(v *recovery.View) {
 		return
 	}
 	command := d.Command
-	why, decides := personDecides(command, d.raise, verdict.CrashLoop(v.State))
+	why, decides := verdict.PersonDecides(command, d.raise, verdict.CrashLoop(v.State))
 	if why != "" {
 		d.block(errors.New(why))
 	}

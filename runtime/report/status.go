@@ -93,13 +93,14 @@ type Status struct {
 	OfOrigin    bool      `json:"-"` // Quarantine has only files of the execution that this is a copy of
 	Seq         uint64    `json:"-"` // of the last event that the state knows
 	Personal    string    `json:"-"` // the command to run next where it is the user's to give, and no gate or hold is
+	Why         string    `json:"-"` // Personal would be refused as it is; empty: it would not be
 	Release     string    `json:"-"` // the command that ends Hold
 	Choices     []string  `json:"-"` // the commands between which the user has to choose, Command among them; nil: there is no choice
 
 	ended      *state.Run // whose EndDetail it is
 	first      string     // what must be done before Command
 	unreadable bool       // that is to make a file readable, which only the user can
-	raise      bool       // that is to raise a budget, see personDecides
+	raise      bool       // that is to raise a budget, see verdict.PersonDecides
 	asks       bool       // that is to answer at a gate, or to end a hold
 
 	asked     *finding.DecisionError // what Command answers
@@ -489,8 +490,8 @@ func withoutGone(findings []finding.Finding, v *recovery.View) []finding.Finding
 }
 
 // isPersonal reports whether the command to run next is the user's to give.
-func (s Status) isPersonal() bool {
-	_, decides := personDecides(s.Command, s.raise, s.loop)
+func (s *Status) isPersonal() (decides bool) {
+	s.Why, decides = verdict.PersonDecides(s.Command, s.raise, s.loop)
 	return (decides || s.unreadable) && !s.Live && isDriven(s.Command)
 }
 

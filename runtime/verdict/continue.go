@@ -9,6 +9,7 @@ import (
 	"hank/internal/shell"
 	"hank/plan"
 	"hank/recovery"
+	"hank/recovery/finding"
 	"hank/runtime/budget"
 	"hank/runtime/history"
 	"hank/runtime/retry"
@@ -137,6 +138,22 @@ func RaiseFirst(command string) string {
 // run, takes a budget over that the user has raised.
 func Personal(command string, byBudget bool) bool {
 	return strings.Contains(command, " --max-") || strings.Contains(command, " MODEL") || strings.Contains(command, " --checkpoint-cap ") || byBudget && RaiseFirst(command) != ""
+}
+
+// PersonDecides reports whether a command, which the user may give, is withheld from
+// a program: it raises a limit or a budget, names a model, or continues after a crash
+// loop (nil if there is none). why is the reason for which it would be refused as it is; empty if it
+// would not be. raise: a budget has to be raised before the command of Continue.
+func PersonDecides(command string, raise bool, loop *finding.DecisionError) (why string, decides bool) {
+	switch {
+	case Personal(command, false):
+		return "", true
+	case Personal(command, raise):
+		return "a budget is used up; nothing runs before it is raised", true
+	case loop != nil:
+		return loop.What + "; an unattended start is refused", true
+	}
+	return "", false
 }
 
 // Finish is the command that does a codon again that a budget has interrupted on the

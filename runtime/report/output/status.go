@@ -1,7 +1,9 @@
 package output
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"hank/recovery/finding"
 	"hank/runtime/agents"
@@ -74,9 +76,24 @@ func decisionsOfStatus(s *report.Status) []Decision {
 	}
 	out = append(out, blockedBy(s.Findings, s.Command, s.Choices)...)
 	if s.Personal != "" && s.Gate == nil && s.Hold == nil {
-		out = append(out, Decision{"limit", s.After, commands(s.Personal)})
+		out = append(out, Decision{"limit", whyPersonal(s), commands(s.Personal)})
 	}
 	return out
+}
+
+// whyPersonal is why the command to run next is the user's to give.
+func whyPersonal(s *report.Status) string {
+	detail := s.EndDetail
+	if s.Paused != nil {
+		detail = s.Paused.Detail
+	}
+	switch {
+	case s.EndReason == state.EndBudget || s.Why == "" && !strings.Contains(s.Personal, " --max-"):
+		return cmp.Or(report.FirstLine(detail), s.After)
+	case s.Why == "":
+		return "a limit of the execution is used up; nothing runs before it is raised"
+	}
+	return s.Why
 }
 
 // programsOwn is the command to run next for a program; null where it is one of those between
