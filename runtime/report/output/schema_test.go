@@ -60,6 +60,19 @@ type attemptEnd struct {
 	Failure *state.FailureReason `json:"failureReason,omitempty"`
 }
 
+// jsonSchema is what hank schema prints without --write, also without --json: a JSON Schema itself.
+type jsonSchema struct {
+	Dialect    string         `json:"$schema"`
+	ID         string         `json:"$id"`
+	Title      string         `json:"title"`
+	About      string         `json:"description"`
+	Type       string         `json:"type"`
+	Properties jsontext.Value `json:"properties"`
+	Required   []string       `json:"required,omitempty"`
+	Additional bool           `json:"additionalProperties"`
+	Defs       jsontext.Value `json:"$defs"`
+}
+
 // forms are what each command prints with --json, the forms of its flags included. Each
 // command can print a Failure instead.
 var forms = map[string][]reflect.Type{
@@ -67,7 +80,7 @@ var forms = map[string][]reflect.Type{
 	"validate":    {reflect.TypeFor[Validation](), reflect.TypeFor[Rules](), reflect.TypeFor[StateCheck]()},
 	"models":      {reflect.TypeFor[report.ModelList](), reflect.TypeFor[ModelNames]()},
 	"fmt":         {reflect.TypeFor[Formatted]()},
-	"schema":      {reflect.TypeFor[SchemaFiles]()},
+	"schema":      {reflect.TypeFor[SchemaFiles](), reflect.TypeFor[jsonSchema]()},
 	"plan":        {reflect.TypeFor[Plan]()},
 	"match":       {reflect.TypeFor[report.Tracked]()},
 	"run":         {reflect.TypeFor[Result](), reflect.TypeFor[Forecast](), reflect.TypeFor[Detached](), reflect.TypeFor[ResultLine](), reflect.TypeFor[Event](), reflect.TypeFor[FailureLine]()},
