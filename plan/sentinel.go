@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"path"
 	"slices"
 
@@ -58,8 +59,11 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 		return func(pointer, rule, hint, message string) { l.report(doc, pointer, rule, hint, "%s", message) }
 	}
 	lookup := func(name string) (rule, hint string, err error) {
-		if _, err = l.lookup(name); err != nil {
+		ref, err := l.lookup(name)
+		if err != nil {
 			rule, hint = modelProblem(err)
+		} else if ref.Kind().RunsScript && !l.out.AnyIDs {
+			rule, err = "sentinel-model", fmt.Errorf("%q is no model that a sentinel can ask", name)
 		}
 		return rule, hint, err
 	}

@@ -23,6 +23,9 @@ func (h *Hank) stepRules(p place, out *diagnostic.Reporter) {
 	if e := c.Expect; e != nil {
 		at := p.pointer + "/expect"
 		h.checks(at, "expect", e.Files, e.Command, out)
+		if c.Model.Kind().RunsScript && strings.Contains(e.Marker, "\n") && !out.AnyIDs {
+			h.report(out, at+"/marker", "bad-value", "", "no line of a script has a line break: the last one that it prints is looked at")
+		}
 		h.placeholderRules(at+"/marker", e.Marker, c.Model.Kind().RunsScript, out)
 	}
 	if b := c.Budget; b != nil && b.MaxTimeSeconds > 0 && c.Timeout >= b.MaxTimeSeconds {

@@ -13,6 +13,7 @@ import (
 	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
 	"hank/plan/steps"
+	"hank/plan/variables"
 )
 
 // structure reports what is wrong with the hank beyond its fields.
@@ -24,6 +25,7 @@ func (h *Hank) structure(out *diagnostic.Reporter) {
 	h.names(out)
 	h.variableRules(out)
 	for _, p := range h.places {
+		h.literalPlaceholders(p, out)
 		if p.loop != nil {
 			h.loopRules(p, out)
 			continue
@@ -140,6 +142,21 @@ func (h *Hank) placeholderRules(pointer, text string, script bool, out *diagnost
 	})
 }
 
+// literalPlaceholders reports placeholders in fields in which none is replaced.
+func (h *Hank) literalPlaceholders(p place, out *diagnostic.Reporter) {
+	if out.AnyIDs {
+		return
+	}
+	for _, field := range []string{"rigSetup", "env", "exec", "checkpointedFiles", "outputFiles", "archiveOnSuccess", "skipIf/command", "expect/command", "terminateOn"} {
+		at := p.pointer + "/" + field
+		h.doc.At(at).EachText(func(n *jsonshape.Node, pointer func() string) {
+			if found, variable := variables.First(n.Text, h.Variables); found != "" && !strings.HasSuffix(pointer(), "/copy/from") { // which does not exist
+				h.report(out, at+pointer(), "placeholder-literal", "write what it stands for: paths here are in the workspace, and a process has its value in "+variable, "%s is not replaced here", found)
+			}
+		})
+	}
+}
+
 func (h *Hank) textIsEmpty(pointer string) bool {
 	n := h.doc.At(pointer)
 	return n != nil && n.Kind == '"' && n.Text == ""
@@ -177,6 +194,9 @@ func (h *Hank) codonRules(p place, out *diagnostic.Reporter) {
 			h.report(out, p.pointer+"/env/"+jsonshape.Escape(key), "bad-value", "", "%q cannot be an environment variable", key)
 		}
 		h.fits(p.pointer+"/env/"+jsonshape.Escape(key), "the variable", len(key+"="+value), out)
+	}
+	for i, argument := range c.Exec {
+		h.fits(fmt.Sprintf("%s/exec/%d", p.pointer, i), "the argument", len(argument), out)
 	}
 	if kind := c.Model.Kind(); kind.NamesProgram != (len(c.Exec) > 0) || kind.NamesProgram && c.Exec[0] != path.Base(c.Exec[0]) && !path.IsAbs(c.Exec[0]) {
 		h.execRule(p, out)

@@ -39,9 +39,13 @@ type Node struct {
 	Bad   bool // reported as wrong: left out when the value is decoded
 }
 
-// EachText calls visit for each string in the value. A pointer (RFC 6901) is worked out only
-// where it is asked for.
-func (n *Node) EachText(visit func(text *Node, pointer func() string)) { n.eachText(nil, visit) }
+// EachText calls visit for each string in the value, or that is one; names of members are none.
+// Its pointer (RFC 6901) from the value on is worked out only where it is asked for. n may be nil.
+func (n *Node) EachText(visit func(text *Node, pointer func() string)) {
+	if n != nil {
+		n.eachText(nil, visit)
+	}
+}
 
 func (n *Node) eachText(at *step, visit func(*Node, func() string)) {
 	if n.Kind == '"' {

@@ -120,6 +120,23 @@ func Placeholders() []string {
 	return names
 }
 
+// First is the first placeholder that a text has, as it is written there, and the environment
+// variable with the same value; empty: it has none.
+func First(text string, declared map[string]string) (placeholder, environment string) {
+	first := len(text)
+	if !strings.Contains(text, "<%") {
+		return "", ""
+	}
+	for _, v := range all(Facts{Declared: declared}) {
+		for _, name := range v.Placeholders {
+			if at := strings.Index(text, "<%"+name+"%>"); at >= 0 && at < first {
+				first, placeholder, environment = at, "<%"+name+"%>", v.Environment
+			}
+		}
+	}
+	return placeholder, environment
+}
+
 // Sample are facts with which a text can be judged before any attempt. The workspace is ".",
 // and what is elsewhere, or may be, is absolute.
 func Sample(declared map[string]string) Facts {
