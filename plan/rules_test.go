@@ -72,6 +72,9 @@ var brokenHanks = []broken{
 	{name: "out of range", hank: hankOf(shellCodon("a", `"shimIdleTimeout": 1801`)), want: "bad-value", at: `1801}]}`},
 	{name: "zero dollars", hank: hankOf(agentCodon("a", "fresh", `"budget": {"maxDollars": 0}`)), want: "bad-value", at: "0}}]}"},
 	{name: "a wrong word", hank: hankOf(shellCodon("a", `"onFailure": "retyr"`)), want: "bad-value", at: `"retyr"`, hint: `did you mean "retry"?`},
+	{name: "a loop without a type", hank: hankOf(`{"id": "l", "name": "L", "terminateOn": ` + limit(2) + `, "codons": [` + shellCodon("a", `"onFailure": "ignore"`) + `]}`), want: "missing-field", at: `{"id": "l"`, hint: `add "type": "loop"`},
+	{name: "a prompt under a wrong name", hank: hankOf(strings.Replace(shellCodon("a"), `"promptText"`, `"prompt"`, 1)), want: "unknown-field", at: `"prompt"`, hint: "promptText"},
+	{name: "a required field under a wrong name", hank: hankOf(strings.Replace(shellCodon("a"), `"continuationMode"`, `"continuation"`, 1)), want: "unknown-field", at: `"continuation"`, hint: "continuationMode"},
 	{name: "nested loops", hank: hankOf(loopOf("l", limit(2), loopOf("m", limit(2), shellCodon("a", `"onFailure": "ignore"`)))), want: "bad-value", at: `"loop", "id": "m"`},
 	{name: "an unknown type", hank: hankOf(`{"type": "lopp"}`), want: "bad-value", at: `"lopp"`, hint: `did you mean "loop"?`},
 	{name: "a loop without end", hank: hankOf(loopOf("l", `{"limit": 3}`, shellCodon("a"))), want: "missing-field", at: `{"limit"`},
@@ -370,6 +373,22 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 				t.Errorf("the message does not name %s: %s", step, d)
 			}
 		})
+	}
+}
+
+// Limits have all of their digits, and what is not a codon is none without a name.
+func TestMessagesOfLargeLimitsAndOfNestedLoops(t *testing.T) {
+	t.Parallel()
+	for hank, want := range map[string]string{
+		hankOf(shellCodon("a", `"timeout": 1e12`)):                                             "timeout: must be at most 2592000, not 1e12",
+		hankOf(loopOf("l", limit(3000000000), shellCodon("a", `"onFailure": "ignore"`))):       "limit: must be at most 2147483647, not 3000000000",
+		hankOf(loopOf("l", limit(2), loopOf("m", limit(2), shellCodon("a")), shellCodon("b"))): `onFailure is not set in "b"`,
+		hankOf(shellCodon("a", `"onFailure": "retry", "retryConfig": {"jitter": -0.5}`)):       "must be at least 0, not -0.5",
+	} {
+		_, ds := Load(folder(map[string]string{"hank.json": hank}), "hank.json")
+		if got := diagnostic.Text(ds); !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

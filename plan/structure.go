@@ -10,6 +10,7 @@ import (
 	"hank/internal/pattern"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
+	"hank/plan/fields"
 	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
 	"hank/plan/steps"
@@ -73,6 +74,9 @@ func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 	var byDefault []string
 	for i, c := range p.loop.Codons {
 		at := fmt.Sprintf("%s/codons/%d", p.pointer, i)
+		if n := h.doc.At(at); n != nil && n.Bad { // which is said
+			continue
+		}
 		if mayReport(&p.loop.Codons[i], "context-exceeded") {
 			endless = false
 		}
@@ -112,7 +116,7 @@ func (h *Hank) promptRules(p place, out *diagnostic.Reporter) {
 	c := p.codon
 	file := h.has(p.pointer, "promptFile")
 	switch {
-	case !file && c.PromptText == "" && (!h.has(p.pointer, "promptText") || h.textIsEmpty(p.pointer+"/promptText")):
+	case !file && c.PromptText == "" && (!h.has(p.pointer, "promptText") || h.textIsEmpty(p.pointer+"/promptText")) && !fields.MeansPrompt(h.doc.At(p.pointer)):
 		h.report(out, p.pointer, "prompt-missing", "add one of the two", "codon %q needs promptFile or promptText", c.ID)
 	case file && c.PromptText != "":
 		h.report(out, p.pointer+"/promptText", "prompt-twice", "remove one of the two", "promptFile takes precedence: this text is not used")

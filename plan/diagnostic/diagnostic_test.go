@@ -18,6 +18,8 @@ func TestAMessageNamesItsField(t *testing.T) {
 		{"/hank/0/id", `duplicate id "a"`, `duplicate id "a"`},
 		{"/hank/0/id", `"a" is invalid`, `id: "a" is invalid`},
 		{"/hank/0/env/A~1B", `must be a string`, `env.A/B: must be a string`},
+		{"/overrides/budget/shares/a", "must be a number, not a string", "overrides.budget.shares.a: must be a number, not a string"},
+		{"/variables/X", `"X" is no variable`, `"X" is no variable`},
 		{"/port", "must be a whole number", "port: must be a whole number"},
 		{"/variables/x\n::warning::y", "it is wrong", `variables."x\n::warning::y": it is wrong`},
 		{"/hank/0/env/", "cannot be a variable", "env.: cannot be a variable"},

@@ -2,6 +2,8 @@ package diagnostic
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,7 +27,14 @@ func naming(pointer, message string) string {
 	for last >= 0 && isIndex(steps[last]) {
 		last--
 	}
-	if last < 0 || mentions(message, steps[last]) {
+	if last < 0 {
+		return message
+	}
+	name := steps[last]
+	if last > 0 && slices.Contains([]string{"shares", "env", "variables", "prices"}, steps[last-1]) { // it may be any word
+		name = strconv.Quote(name)
+	}
+	if mentions(message, name) {
 		return message
 	}
 	var field strings.Builder

@@ -118,6 +118,11 @@ var codonShape = shape.Object("codon", "a codon",
 	shape.Optional("fallback", shape.FilledList(shape.EitherOr('"', shape.Filled(), fallbackShape)), "hank's addition: models, in order, for the attempts after one that the provider did not let work"),
 ).WithTypos(codonTypos)
 
+// MeansPrompt reports whether a codon has a prompt under a wrong name, which is an error.
+func MeansPrompt(codon *shape.Node) bool {
+	return codonShape.Meant(codon, "promptText") || codonShape.Meant(codon, "promptFile")
+}
+
 var onStuck = shape.Word("stop", "report", "retry")
 
 var loopShape = shape.Object("loop", "a loop",

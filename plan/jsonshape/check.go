@@ -270,17 +270,20 @@ func (c *checking) number(s *Shape, n *Node) {
 	case s.kind == aWhole && (v != math.Trunc(v) || math.Abs(v) > largestWhole):
 		c.wrong(n, "wrong-type", "", "must be a whole number, not %s", n.Text)
 	case s.above && v <= s.min:
-		c.wrong(n, "bad-value", "", "must be more than %v, not %s", s.min, n.Text)
+		c.wrong(n, "bad-value", "", "must be more than %s, not %s", decimal(s.min), n.Text)
 	case v < s.min:
-		c.wrong(n, "bad-value", "", "must be at least %v, not %s", s.min, n.Text)
+		c.wrong(n, "bad-value", "", "must be at least %s, not %s", decimal(s.min), n.Text)
 	case s.max != 0 && v > s.max:
-		c.wrong(n, "bad-value", "", "must be at most %v, not %s", s.max, n.Text)
+		c.wrong(n, "bad-value", "", "must be at most %s, not %s", decimal(s.max), n.Text)
 	case s.kind == aWhole:
 		if digits := strconv.FormatInt(int64(v), 10); digits != n.Text { // 3.0 and 3e0 are whole too
 			n.Text, c.doc.wrong = digits, true
 		}
 	}
 }
+
+// decimal is a limit with all of its digits.
+func decimal(limit float64) string { return strconv.FormatFloat(limit, 'f', -1, 64) }
 
 func (c *checking) array(s *Shape, n *Node) {
 	switch {
@@ -324,9 +327,14 @@ func (c *checking) members(s *Shape, n *Node) {
 		c.leave()
 	}
 	for _, f := range s.Fields {
-		if f.required && n.Step(f.Name) == nil {
-			c.at(n.Start, "missing-field", "", "%s needs %q", s.label, f.Name)
+		if !f.required || n.Step(f.Name) != nil || !s.open && !s.free && s.Meant(n, f.Name) { // a wrong name for it is an error already
+			continue
 		}
+		hint := ""
+		if len(f.Shape.words) == 1 {
+			hint = fmt.Sprintf("add %q: %q", f.Name, f.Shape.words[0])
+		}
+		c.at(n.Start, "missing-field", hint, "%s needs %q", s.label, f.Name)
 	}
 }
 
@@ -406,6 +414,11 @@ func (c *checking) union(s *Shape, n *Node) {
 	tag := n.Step(s.tag)
 	var values []string
 	for _, v := range s.variants {
+		if tag == nil && v.Value != "" && s.untagged() != nil && v.Shape != s.untagged() && v.Shape.lacksOnly(n, s.tag) {
+			n.Bad, c.doc.wrong = true, true
+			c.value(v.Shape, n)
+			return
+		}
 		if tag == nil && v.Value == "" || tag != nil && tag.Kind == '"' && v.Value == tag.Text {
 			c.value(v.Shape, n)
 			return

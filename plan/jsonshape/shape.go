@@ -2,6 +2,7 @@ package jsonshape
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -169,6 +170,28 @@ func (s *Shape) field(name string) *Field {
 		}
 	}
 	return nil
+}
+
+// Meant reports whether an object has a name that is unknown, and that its hint takes for a
+// field.
+func (s *Shape) Meant(n *Node, field string) bool {
+	return n != nil && slices.ContainsFunc(n.Names, func(key name) bool {
+		meant, ok := strings.CutPrefix(s.hint(key.Text, nil), "did you mean ")
+		return ok && s.field(key.Text) == nil && slices.Contains(strings.Fields(strings.TrimSuffix(meant, "?")), field)
+	})
+}
+
+// untagged is the variant of a union that is taken without a tag; nil: there is none.
+func (s *Shape) untagged() *Shape {
+	if last := s.variants[len(s.variants)-1]; last.Value == "" {
+		return last.Shape
+	}
+	return nil
+}
+
+// lacksOnly reports whether an object has all fields that the shape requires but one.
+func (s *Shape) lacksOnly(n *Node, field string) bool {
+	return !slices.ContainsFunc(s.Fields, func(f Field) bool { return f.required && (n.Step(f.Name) == nil) != (f.Name == field) })
 }
 
 // hint says what an unknown name may mean; empty if nothing is near.
