@@ -51,8 +51,8 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
 		_, body, problem := frontmatter.Split(text)
 		left += body
-		nothing := kind == taskPrompt && i == len(refs)-1 && isNothing(left) && !l.out.AnyIDs
-		promptText(text, nothing, func(rule, message string) { l.out.At(inPrompt, 0, "", rule, message, "") })
+		nothing := kind == taskPrompt && i == len(refs)-1 && frontmatter.IsNothing(left) && !l.out.AnyIDs
+		frontmatter.Judge(text, nothing, func(rule, message string) { l.out.At(inPrompt, 0, "", rule, message, "") })
 		if kind == sentinelPrompt && !l.out.AnyIDs {
 			sentinel.CheckTemplate(text, func(offset int, message, hint string) {
 				l.out.At(inPrompt, offset, "", "sentinel-template", message, hint)

@@ -5,7 +5,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"hank/internal/pattern"
 	"hank/plan/config"
@@ -109,9 +108,6 @@ func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 	h.patterns(p.pointer+"/archiveOnSuccess", p.loop.ArchiveOnSuccess, out)
 }
 
-// largePrompt is the size in bytes above which a prompt is worth a warning.
-const largePrompt = 1 << 20
-
 func (h *Hank) promptRules(p place, out *diagnostic.Reporter) {
 	c := p.codon
 	file := h.has(p.pointer, "promptFile")
@@ -128,8 +124,8 @@ func (h *Hank) promptRules(p place, out *diagnostic.Reporter) {
 		{"promptText", c.PromptText}, {"appendSystemPromptText", c.AppendSystemPromptText}, {"exhaustWithPrompt", c.ExhaustWithPrompt},
 	} {
 		if t.text != "" {
-			nothing := t.field == "promptText" && kindOfPrompt(c) == taskPrompt && isNothing(t.text) && !out.AnyIDs
-			promptText(t.text, nothing, func(rule, message string) { h.report(out, p.pointer+"/"+t.field, rule, "", "%s", message) })
+			nothing := t.field == "promptText" && kindOfPrompt(c) == taskPrompt && frontmatter.IsNothing(t.text) && !out.AnyIDs
+			frontmatter.Judge(t.text, nothing, func(rule, message string) { h.report(out, p.pointer+"/"+t.field, rule, "", "%s", message) })
 			h.placeholderRules(p.pointer+"/"+t.field, t.text, c.Model.Kind().RunsScript, out)
 		}
 	}
@@ -164,25 +160,6 @@ func (h *Hank) literalPlaceholders(p place, out *diagnostic.Reporter) {
 func (h *Hank) textIsEmpty(pointer string) bool {
 	n := h.doc.At(pointer)
 	return n != nil && n.Kind == '"' && n.Text == ""
-}
-
-// isNothing reports whether an agent is told nothing by a text.
-func isNothing(text string) bool { return strings.TrimSpace(frontmatter.WithoutComments(text)) == "" }
-
-// promptText judges the text of a prompt; nothing says that an agent is told nothing by it
-// and what is before it.
-func promptText(text string, nothing bool, report func(rule, message string)) {
-	switch {
-	case nothing:
-		report("no-prompt", "nothing is left of the prompt without front matter and comments: the agent would not start")
-	case strings.TrimSpace(text) == "":
-		report("prompt-empty", "the prompt is blank")
-	case len(text) > largePrompt:
-		report("prompt-large", fmt.Sprintf("the prompt has %.1f MiB", float64(len(text))/(1<<20)))
-	}
-	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-		report("prompt-encoding", "the prompt is not plain UTF-8 text")
-	}
 }
 
 func (h *Hank) codonRules(p place, out *diagnostic.Reporter) {

@@ -1,7 +1,9 @@
 package frontmatter
 
 import (
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"hank/internal/lazyregexp"
 )
@@ -37,3 +39,25 @@ func Comments(text string) [][]int { return htmlComment.FindAllStringIndex(text,
 
 // WithoutComments is a text without them.
 func WithoutComments(text string) string { return htmlComment.ReplaceAllString(text, "") }
+
+// largePrompt is the size in bytes above which a prompt is worth a warning.
+const largePrompt = 1 << 20
+
+// IsNothing reports whether an agent is told nothing by a text.
+func IsNothing(text string) bool { return strings.TrimSpace(WithoutComments(text)) == "" }
+
+// Judge judges the text of a prompt; nothing says that an agent is told nothing by it
+// and what is before it.
+func Judge(text string, nothing bool, report func(rule, message string)) {
+	switch {
+	case nothing:
+		report("no-prompt", "nothing is left of the prompt without front matter and comments: the agent would not start")
+	case strings.TrimSpace(text) == "":
+		report("prompt-empty", "the prompt is blank")
+	case len(text) > largePrompt:
+		report("prompt-large", fmt.Sprintf("the prompt has %.1f MiB", float64(len(text))/(1<<20)))
+	}
+	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+		report("prompt-encoding", "the prompt is not plain UTF-8 text")
+	}
+}
