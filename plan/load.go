@@ -139,7 +139,10 @@ func overrideFrom(l config.Layers, h *Hank) override {
 	case own.model != "":
 		return own
 	}
-	return override{model: l.File.Model, source: "hankweave.json"}
+	if l.Document == nil {
+		return override{model: l.File.Model, source: "hankweave.json"}
+	}
+	return override{model: l.File.Model, pointer: "/model", doc: l.Document}
 }
 
 // ModelSource names the setting that gives all codons of a hank their model; empty
@@ -152,7 +155,7 @@ func ModelSource(l config.Layers, h *Hank) string {
 		return "--model"
 	case l.Env.Model != "":
 		return "HANKWEAVE_RUNTIME_MODEL"
-	case over.pointer != "":
+	case over.pointer != "" && over.doc == nil:
 		return "overrides.model"
 	}
 	return `"model" in hankweave.json (or the file that --config names)`

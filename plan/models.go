@@ -20,6 +20,7 @@ type override struct {
 	model   string
 	pointer string
 	source  string
+	doc     func() *jsonshape.Document // another file, into which the pointer is; nil: it is into hank.json
 }
 
 func overrideOf(h *Hank) override {
@@ -140,5 +141,9 @@ func (h *Hank) reportModel(out *diagnostic.Reporter, at override, rule, hint, me
 		out.At(&jsonshape.Document{File: at.source}, 0, "", rule, message, hint)
 		return
 	}
-	h.report(out, at.pointer, rule, hint, "%s", message)
+	doc := h.doc
+	if at.doc != nil {
+		doc = at.doc()
+	}
+	out.At(doc, doc.Find(at.pointer), at.pointer, rule, message, hint)
 }

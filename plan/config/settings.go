@@ -67,6 +67,14 @@ func Parse(data []byte) (Settings, []diagnostic.Diagnostic) {
 	return s, out.Sorted(doc.File)
 }
 
+// Document is hankweave.json with its places, for what is found out about it later. Parse has
+// said what is wrong with it.
+func Document(name string, data []byte) *jsonshape.Document {
+	doc := jsonshape.Read(name, data, func(jsonshape.Problem) {})
+	doc.Apart = true
+	return doc
+}
+
 func settingsOf(doc *jsonshape.Document, out *diagnostic.Reporter) Settings {
 	var s Settings
 	if doc.Root == nil {
@@ -175,6 +183,10 @@ type Layers struct {
 	File  Settings // hankweave.json
 	Env   Settings // HANKWEAVE_RUNTIME_*
 	Flags Settings // command line
+
+	// Document is hankweave.json with its places, by the name that the user gives it; nil: they
+	// are not known.
+	Document func() *jsonshape.Document
 
 	// Models returns those that there are, with what hankweave.json says of them; nil is the
 	// list that is compiled in. It takes milliseconds, and a hank of scripts needs none.

@@ -50,7 +50,7 @@ func (d Diagnostic) InNoFile() bool {
 
 // In names the file from outside of the directory of the hank; settings are not in it.
 func (d Diagnostic) In(dir string) string {
-	if d.InNoFile() || d.Line == 0 && d.File == "hankweave.json" {
+	if d.InNoFile() || d.Line == 0 && d.File == "hankweave.json" || d.doc != nil && d.doc.Apart {
 		return d.File
 	}
 	return filepath.Join(dir, filepath.FromSlash(d.File))

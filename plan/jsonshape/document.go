@@ -18,6 +18,7 @@ import (
 type Document struct {
 	File  string
 	Data  []byte
+	Apart bool   // it is named from elsewhere than the other files
 	clean []byte // data without what the reader passed over
 	Root  *Node  // nil if the file is not JSON
 	wrong bool   // something in the tree is marked or rewritten: clean is not what it says

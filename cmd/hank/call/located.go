@@ -18,7 +18,7 @@ func Located(path string, found []diagnostic.Diagnostic) []diagnostic.Diagnostic
 	}
 	out := slices.Clone(found)
 	for i := range out {
-		out[i].File = term.ShortPath(filepath.Join(filepath.Dir(file), filepath.FromSlash(out[i].File)))
+		out[i].File = term.ShortPath(out[i].In(filepath.Dir(file)))
 	}
 	return out
 }

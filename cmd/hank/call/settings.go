@@ -14,6 +14,7 @@ import (
 	"hank/internal/vfs"
 	"hank/plan/config"
 	"hank/plan/diagnostic"
+	"hank/plan/jsonshape"
 	"hank/plan/model"
 	"hank/runtime"
 	"hank/runtime/exitcode"
@@ -51,6 +52,7 @@ func SettingsFound(c *cli.Context, name string) (layers config.Layers, found []d
 	switch {
 	case err == nil:
 		layers.File, found = config.Parse(text)
+		layers.Document = func() *jsonshape.Document { return config.Document(OrDefault(name, "hankweave.json"), text) }
 		for i := range found {
 			found[i].File = OrDefault(name, "hankweave.json")
 		}
