@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -64,12 +65,15 @@ func (d *driver) startRun(st startpoint.Start) error {
 // startedBy says who began the run. Arguments may hold secrets, so only the
 // program and the command are kept.
 func startedBy(host string, unattended bool) *state.StartedBy {
-	user := os.Getenv("USER")
-	if user == "" {
-		user = strconv.Itoa(os.Getuid())
+	name := os.Getenv("USER")
+	if name == "" { // in a container, or of cron
+		name = strconv.Itoa(os.Getuid())
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		}
 	}
 	argv := os.Args[:min(2, len(os.Args))]
-	return &state.StartedBy{User: user, Host: host, Argv: append([]string{filepath.Base(argv[0])}, argv[1:]...), Unattended: unattended}
+	return &state.StartedBy{User: name, Host: host, Argv: append([]string{filepath.Base(argv[0])}, argv[1:]...), Unattended: unattended}
 }
 
 // endRun closes the run, and makes its exit checkpoint. The plan's end is a

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,6 +24,22 @@ import (
 	"hank/state"
 	"hank/state/journal"
 )
+
+// The user has a name where the environment does not tell it, as in a container.
+func TestTheUserOfARunHasAName(t *testing.T) {
+	u, err := user.Current()
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("USER", "")
+	if by := startedBy("vm", false); by.User != u.Username || by.Host != "vm" {
+		t.Errorf("got %+v, want %s", by, u.Username)
+	}
+	t.Setenv("USER", "mary")
+	if by := startedBy("vm", false); by.User != "mary" {
+		t.Errorf("got %+v", by)
+	}
+}
 
 // growing prepares three codons in a workspace with a file that, once started,
 // grows all the time. It is large, so that it never stands still for as long as
