@@ -27,11 +27,11 @@ stays there if it has at most 120 characters; else each member has its line. FIL
 JSON file, such as that of a sentinel; DIR means the hank.json (or strand.json) and the
 hankweave.json in it (default: the current directory). - reads standard input and prints
 the result. A file that is no JSON, cannot be read or would have more than 16 MiB is
-not touched, and the others are laid out.
+not touched, and the others are laid out. If one does not exist, nothing is changed.
 
 Example: hank fmt --check my-hank other/hank.json
 
-Exit code 0: all are laid out; 1: with --check, one is not; 3: one cannot be.`,
+Exit code 0: all are laid out; 1: with --check, one is not; 2: one does not exist; 3: one cannot be.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "check", Usage: "write nothing; list the files that would be changed"},
 			jsonFlag,
