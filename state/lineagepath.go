@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 )
@@ -232,8 +233,8 @@ type Session struct {
 
 // PreviousSession returns the session that the codon at a plan index may
 // continue: that of the entry right before it, from its newest record on the
-// lineage path that is completed, or skipped after the agent had spoken. It looks
-// at the records of the newest run first.
+// lineage path that is completed, or skipped after the agent had spoken, also in an
+// attempt that the skipped one continued. It looks at the records of the newest run first.
 func (s *State) PreviousSession(index int) Session {
 	if index <= 0 || index > s.plan.len() {
 		return Session{}
@@ -248,15 +249,42 @@ func (s *State) PreviousSession(index int) Session {
 	for _, step := range s.LineagePath() {
 		records = append(records, step.Codon)
 	}
-	return sessionIn(records, want)
+	if session := sessionIn(records, want); session.ID != "" {
+		return session
+	}
+	if settled, _ := s.Settled(); settled[want] != nil && settled[want].Status == Skipped {
+		return s.continuedBy(settled[want])
+	}
+	return Session{}
 }
+
+// continuedBy is the session that a skipped attempt continued, if the agent has spoken in it
+// before: in an attempt at the same codon that was interrupted.
+func (s *State) continuedBy(c *Codon) Session {
+	session := Session{ID: cmp.Or(c.ClaudeSessionID, c.PreviousSessionID), Checkpoint: c.SessionCheckpoint, Cost: c.Cost()}
+	for _, run := range s.Runs { // newest first
+		for _, before := range slices.Backward(run.done.items) {
+			if before.CodonID != c.CodonID || before.Interrupted == "" || before.BaseCheckpoint != c.BaseCheckpoint || before.ClaudeSessionID != session.ID {
+				continue
+			}
+			session.Cost += before.Cost()
+			session.Checkpoint = cmp.Or(session.Checkpoint, before.SessionCheckpoint)
+			if before.spoke() {
+				return session
+			}
+		}
+	}
+	return Session{}
+}
+
+// spoke reports whether the agent of an attempt has said anything.
+func (c *Codon) spoke() bool { return c.AssistantMessageCount != nil && *c.AssistantMessageCount > 0 }
 
 // sessionIn finds the newest session of a codon and adds up what the records
 // that worked in it, one after the other, have cost.
 func sessionIn(records []*Codon, want CodonID) (session Session) {
 	for _, c := range slices.Backward(records) {
-		spoke := c.AssistantMessageCount != nil && *c.AssistantMessageCount > 0
-		good := c.Status == Completed || c.Status == Skipped && spoke
+		good := c.Status == Completed || c.Status == Skipped && c.spoke()
 		if session.ID == "" && c.CodonID == want && good {
 			session.ID, session.Checkpoint = c.ClaudeSessionID, c.SessionCheckpoint
 		}
