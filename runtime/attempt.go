@@ -151,7 +151,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 		spec.Session, spec.SessionCheckpoint, spec.SessionCost = from.ID, from.Checkpoint, from.Cost
 	}
 	if !fallback.Fits(s, spec.Session, entry.Codon) {
-		d.detail("a new session of %s begins: the one to continue is of another agent, by a fallback", entry.Codon.Model.Kind().Name)
+		d.detail("a new session of %s begins: the one to continue is of another agent", entry.Codon.Model.Kind().Name)
 		entry.Codon = fallback.Fresh(entry.Codon)
 		spec.Entry, spec.Session, spec.SessionCheckpoint, spec.SessionCost, spec.Extended = entry, "", "", 0, 0
 	}

@@ -130,10 +130,14 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 	if src == nil {
 		return First, "it is the first codon of the plan, and the run began the execution"
 	}
-	if of := s.Resumed(run); of != nil {
-		return Resume, fmt.Sprintf("hank resume continued the attempt that was interrupted in run %s", of.RunID)
-	}
 	last := newestBefore(s, run, c.CodonID)
+	if of := s.Resumed(run); of != nil {
+		by := "hank resume"
+		if last != nil && slices.Contains([]string{state.InterruptedByLimit, state.InterruptedByFallback, state.InterruptedByBudget}, last.Interrupted) {
+			by = "the next run"
+		}
+		return Resume, fmt.Sprintf("%s continued the attempt that was interrupted in run %s", by, of.RunID)
+	}
 	move := moveTo(moves, run, src)
 	switch run.StartingConditions.Reason {
 	case state.ReasonRetry:
