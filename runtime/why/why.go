@@ -32,7 +32,7 @@ const (
 	Retried  Cause = "automatic-retry" // the attempt before it failed, and the hank says to try again
 	Retry    Cause = "retry"           // hank retry
 	Restart  Cause = "restart"         // the attempt before it was interrupted
-	Resume   Cause = "resume"          // hank resume continued an interrupted attempt
+	Resume   Cause = "resume"          // an interrupted attempt is continued
 	Rollback Cause = "rollback"        // a rollback or an undo had gone back to before it
 	Branch   Cause = "branch"          // hank run --from
 	Refused  Cause = "gate"            // no attempt: the record that its gate was not passed
