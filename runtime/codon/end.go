@@ -45,6 +45,9 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 	s.At = &ended
 	next := a.host.Live().Settle(s)
 	next.ContextExceeded = a.context || res.verdict.ContextExceeded
+	if s.Interrupted == state.InterruptedByBudget && a.extends(res.verdict) { // its turn is over: who continues it sends the next prompt
+		next.ExtensionCount = new(a.extension + 1)
+	}
 	next.BudgetExceeded = a.limitHit()
 	if a.exceeded != nil && s.Status == state.Completed && res.verdict.Success && !res.exit.Stopped && !a.extends(res.verdict) {
 		finished := *next.BudgetExceeded
