@@ -10,6 +10,7 @@ import (
 
 	"hank/plan/model"
 	"hank/runtime/harness"
+	"hank/runtime/harness/claude"
 	"hank/runtime/harness/codex"
 	"hank/runtime/harness/gemini"
 	"hank/runtime/harness/transcript"
@@ -55,6 +56,11 @@ func codexCount(total, last int) string {
 	return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d},"last_token_usage":{"input_tokens":%d}}}}`, total, last)
 }
 
+// claudeCount is a message of Claude's file of a session that is whole.
+func claudeCount(id string, input int) string {
+	return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":"m","stop_reason":"end_turn","usage":{"input_tokens":%d}}}`, id, input)
+}
+
 func geminiCount(id string, n int) string {
 	return fmt.Sprintf(`{"id":%q,"type":"gemini","tokens":{"input":%d}}`, id, n)
 }
@@ -67,9 +73,11 @@ func TestWhatAKilledAgentUsedIsInItsOwnFiles(t *testing.T) {
 	home := t.TempDir()
 	file(t, home, ".codex/sessions/2026/11/26/rollout-2026-11-26T17-00-00-"+session+".jsonl", codexCount(100, 100), codexCount(150, 50), codexCount(170, 20), codexCount(200, 30))
 	file(t, home, ".gemini/tmp/w/chats/session-2026-11-26T17-00-"+session[:8]+".jsonl", fmt.Sprintf(`{"sessionId":%q}`, session), geminiCount("1", 100), geminiCount("2", 50), geminiCount("3", 20), geminiCount("4", 30))
-	for name, h := range map[string]harness.Harness{"codex": codex.Harness{}, "gemini": gemini.Harness{}} {
-		begun := map[string]string{"codex": `{"type":"thread.started","thread_id":"` + session + `"}`, "gemini": `{"type":"init","session_id":"` + session + `","model":"m"}`}[name]
-		m := priced(map[string]string{"codex": "openai", "gemini": "google"}[name])
+	file(t, home, ".claude/projects/w/"+session+".jsonl", claudeCount("1", 100), claudeCount("1", 100), claudeCount("2", 50), claudeCount("3", 20))
+	file(t, home, ".claude/projects/w/"+session+"/subagents/agent-a.jsonl", claudeCount("4", 30), `{"type":"assistant","message":{"id":"5","usage":{"input_tokens":7},"stop_reason":null}}`)
+	for name, h := range map[string]harness.Harness{"codex": codex.Harness{}, "gemini": gemini.Harness{}, "claude": claude.Harness{}} {
+		begun := map[string]string{"claude": `{"type":"system","subtype":"init","session_id":"` + session + `"}`, "codex": `{"type":"thread.started","thread_id":"` + session + `"}`, "gemini": `{"type":"init","session_id":"` + session + `","model":"m"}`}[name]
+		m := priced(map[string]string{"claude": "anthropic", "codex": "openai", "gemini": "google"}[name])
 		for what, c := range map[string]struct {
 			text   string
 			tokens int64
@@ -94,7 +102,7 @@ func TestWhatAKilledAgentUsedIsInItsOwnFiles(t *testing.T) {
 				t.Errorf("%s, %s: of a model without a price %d tokens are unpriced", name, what, Unpriced(m, u))
 			}
 		}
-		if n, err := h.(harness.Metered).SessionTokens(harness.Request{Home: home, Session: session}); err != nil || n.Sum() != 200 {
+		if n, err := h.(harness.Metered).SessionTokens(harness.Request{Home: home, Session: session, Environ: []string{"ANTHROPIC_API_KEY=k"}}); err != nil || n.Sum() != 200 {
 			t.Errorf("%s: the session has %d tokens, %v", name, n.Sum(), err)
 		}
 	}

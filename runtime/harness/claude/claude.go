@@ -4,6 +4,7 @@
 package claude
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -176,12 +177,13 @@ func (Harness) Permission() string { return "bypassPermissions" }
 // SessionFiles implements harness.Remembering: the conversation, and those of the agents
 // that it has started.
 func (Harness) SessionFiles(req harness.Request, session string) (string, []string, error) {
-	env := harness.NewEnviron(environ(req).Finish(req.Env))
-	dir := env["CLAUDE_CONFIG_DIR"]
-	if dir == "" {
-		dir = filepath.Join(env["HOME"], ".claude")
-	}
-	id := harness.Literal(session)
-	names, err := harness.FilesIn(dir, "projects/*/"+id+".jsonl", "projects/*/"+id)
+	dir := directory(req)
+	names, err := sessionFiles(dir, session)
 	return dir, names, err
+}
+
+// directory is the agent's directory for a request.
+func directory(req harness.Request) string {
+	env := harness.NewEnviron(environ(req).Finish(req.Env))
+	return cmp.Or(env["CLAUDE_CONFIG_DIR"], filepath.Join(env["HOME"], ".claude"))
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -385,4 +386,33 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("usage %+v", u)
 		}
 	})
+}
+
+// A message that is whole counts as the agent's file of the session has it, and one that was
+// cut as it was printed; so does all that a transcript tells without its files.
+func TestATurnWithoutAResultHasTheFiguresOfTheAgentsFile(t *testing.T) {
+	t.Parallel()
+	req := harness.Request{Home: t.TempDir(), Environ: []string{"ANTHROPIC_API_KEY=k"}}
+	line := func(id, stop string, output int) string {
+		return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":"m","content":[{"type":"text","text":%q}],"stop_reason":%s,"usage":{"input_tokens":100,"output_tokens":%d}}}`, id, strings.Repeat("x", 80), stop, output)
+	}
+	dir := filepath.Join(req.Home, ".claude", "projects", "-w")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join([]string{line("before", `"end_turn"`, 1000), line("whole", `"tool_use"`, 50), line("whole", `"tool_use"`, 50), `{"type":"user"}`, line("cut", "null", 2), "{"}, "\n")
+	if err := os.WriteFile(filepath.Join(dir, "s1.jsonl"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{`{"type":"system","subtype":"init","session_id":"s1"}`, line("whole", "null", 1), line("cut", "null", 1)}
+	if v, _ := judge(req, -1, "SIGKILL", lines...); v.Usage.Tokens.Output != 50+20 || v.Usage.Tokens.Input != 200 {
+		t.Errorf("%+v", v.Usage)
+	}
+	result := `{"type":"result","subtype":"success","usage":{"input_tokens":200,"output_tokens":61}}`
+	if v, _ := judge(req, 0, "", append(lines, result)...); v.Usage.Tokens.Output != 61 {
+		t.Errorf("with a result: %+v", v.Usage)
+	}
+	if v, _ := judge(harness.Request{Environ: []string{}}, -1, "SIGKILL", lines...); v.Usage.Tokens.Output != 20+20 {
+		t.Errorf("of a transcript: %+v", v.Usage)
+	}
 }

@@ -15,11 +15,12 @@ import (
 
 // Reader implements harness.Harness.
 func (Harness) Reader(req harness.Request) harness.Reader {
-	return &reader{asked: req.Session, provider: provider(req), remedy: remedy(req), meter: meter{model: req.Model, before: req.SessionCost}}
+	return &reader{req: req, asked: req.Session, provider: provider(req), remedy: remedy(req), meter: meter{model: req.Model, before: req.SessionCost}}
 }
 
 // reader implements harness.Reader for --output-format stream-json.
 type reader struct {
+	req      harness.Request
 	asked    string // session to be continued
 	provider string // whom the agent asks, for people
 	remedy   string // what to do about a key or login that is refused

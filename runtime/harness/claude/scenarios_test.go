@@ -128,7 +128,7 @@ var scenarios = map[string]scenario{
 		Steps: []step{
 			{Name: "sigterm", Stop: syscall.SIGTERM, Printed: `"tool_result"`, Want: want{
 				Class: harness.ClassInterrupted, Rule: "exit:143", Type: state.FailUnknown, Retriable: true, NoResult: true, Exit: 143,
-				Text: "I will write a.txt.", Tokens: state.Tokens{Input: 1200, Output: 14, CacheRead: 500},
+				Text: "I will write a.txt.", Tokens: wrote, Guessed: state.Tokens{Input: 1200, Output: 14, CacheRead: 500},
 			}},
 			{Name: "sigterm-resumed", Want: want{Text: "Went on.", Tokens: harnesstest.One, Cost: oneCost}},
 		},

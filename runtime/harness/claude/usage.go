@@ -11,7 +11,8 @@ import (
 // the agent prints one line per content block, all with the usage that the
 // message began with, so a message counts once, and its output is guessed from
 // the length of its text where that is more. A result line replaces the
-// estimates since the one before it by the agent's own figures.
+// estimates since the one before it by the agent's own figures. At an end without
+// one, the agent's file of the session has those of the messages that are whole.
 //
 // The figures are those of model_usage_since_last_result (2.1.329) where the
 // line has it. The line's usage leaves out what the agent asked its model on
@@ -33,6 +34,17 @@ type meter struct {
 // bytesPerToken is a common estimate for English text and code.
 const bytesPerToken = 4
 
+// settle replaces the estimates of whole messages by the agent's own figures, which its files
+// have after a turn without a result line too.
+func (m *meter) settle(answers []answer) {
+	for _, a := range answers {
+		if old, live := m.live[a.id]; live {
+			m.live[a.id] = a.used
+			m.liveSum = m.liveSum.Add(a.used.Minus(old))
+		}
+	}
+}
+
 // message counts an assistant line.
 func (m *meter) message(id string, usage state.Tokens, outputBytes int, topLevel bool) {
 	if m.live == nil {
@@ -42,9 +54,7 @@ func (m *meter) message(id string, usage state.Tokens, outputBytes int, topLevel
 	m.liveText[id] += int64(outputBytes)
 	usage.Output = max(usage.Output, m.liveText[id]/bytesPerToken, old.Output)
 	m.live[id] = usage
-	m.liveSum = m.liveSum.Add(usage).Add(state.Tokens{
-		Input: -old.Input, Output: -old.Output, CacheCreation: -old.CacheCreation, CacheRead: -old.CacheRead,
-	})
+	m.liveSum = m.liveSum.Add(usage.Minus(old))
 	if topLevel {
 		m.context = usage.Input + usage.CacheCreation + usage.CacheRead + usage.Output
 	}

@@ -76,6 +76,8 @@ type Want struct {
 	Tokens state.Tokens
 	Cost   state.USD
 	Unsaid bool
+	// Guessed is what a transcript tells of the tokens, where that is an estimate.
+	Guessed state.Tokens
 	// Unseen is set if the agent calls the failure a success, and only its own files show it.
 	Unseen bool
 	// Up to Cut times what CutTokens and CutCost say comes on top: whether the agent saw it
@@ -118,6 +120,9 @@ func (w Want) hold(t *testing.T, step string, v harness.Verdict, priced, recorde
 	check("refused tools", strings.Join(v.Denied, " "), w.Denied)
 	if recorded && w.Unsaid {
 		w.Tokens = state.Tokens{}
+	}
+	if recorded && w.Guessed.Sum() > 0 {
+		w.Tokens = w.Guessed
 	}
 	for n := 0; n < w.Cut && v.Usage.Tokens.Sum() > w.Tokens.Sum(); n++ {
 		w.Tokens, w.Cost = w.Tokens.Add(w.CutTokens), w.Cost+w.CutCost
