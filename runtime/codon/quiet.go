@@ -2,6 +2,7 @@ package codon
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"hank/plan/steps"
@@ -32,7 +33,7 @@ func (a *attempt) quiet(e *silence.Evidence, over bool) (stop bool) {
 	}
 	s.Message = e.Text(time.Now())
 	if a.waits.Why != "" {
-		s.Message += "; it waits for its provider: " + a.waits.Why
+		s.Message += "; it waits for its provider: " + strings.Join(strings.Fields(a.waits.Why), " ")
 	}
 	a.stuck = s.Message
 	a.host.Stuck(s)
