@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -29,7 +30,8 @@ import (
 
 // Whatever the workspace holds and the system refuses, a move does what its preview says,
 // the preview of a reader without a lock included: the same files are added, changed and
-// deleted on the disk, and the same paths stay because of the system.
+// deleted on the disk, the same empty directories are made and removed, and the same paths
+// stay because of the system.
 func TestAMoveDoesWhatItsPreviewSays(t *testing.T) {
 	t.Parallel()
 	seeds, steps := 6, 8
@@ -159,7 +161,7 @@ func (w *mover) step() {
 	})
 	x.Store.Abort()
 	var plan *execution.MovePlan
-	before := treeOn(t, root)
+	before, dirs := treeOn(t, root), dirsOn(t, root)
 	preview := w.preview(func() (_ *execution.MovePlan, err error) { plan, err = x.PlanMove(t.Context(), m); return plan, err })
 	if got, want := said(preview), said(ofReader); got != want {
 		t.Errorf("%s: with the lock\n%s\nand without\n%s", what, got, want)
@@ -172,7 +174,7 @@ func (w *mover) step() {
 		t.Fatalf("%s: %v", what, err)
 	}
 	w.undo = moved.Safety
-	after := treeOn(t, root)
+	after, now := treeOn(t, root), dirsOn(t, root)
 	for name := range after { // a directory in the place of a file, of which something stays, has another name
 		planned := slices.ContainsFunc(preview.Add, func(c diff.Change) bool { return c.Path == name })
 		if was := keptName.ReplaceAllString(name, ""); was != name && before[name] == "" && !planned {
@@ -198,6 +200,17 @@ func (w *mover) step() {
 	for name := range before {
 		if _, there := after[name]; !there {
 			did.Delete = append(did.Delete, diff.Change{Path: name})
+		}
+	}
+	for name, empty := range now {
+		refused := func(r restore.Refused) bool { return strings.HasPrefix(r.Path, name+"/") } // what was to fill it
+		if _, there := dirs[name]; empty && !there && !slices.ContainsFunc(preview.Refused, refused) {
+			did.MakeDirs = append(did.MakeDirs, name)
+		}
+	}
+	for name, empty := range dirs {
+		if _, stays := now[name]; empty && !stays && after[name] == "" {
+			did.RemoveDirs = append(did.RemoveDirs, name)
 		}
 	}
 	if got, want := changesOf(&did), changesOf(preview); got != want {
@@ -238,5 +251,27 @@ func changesOf(p *restore.Plan) string {
 		slices.Sort(paths)
 		fmt.Fprintf(&text, "%s %q\n", l.name, paths)
 	}
+	slices.Sort(p.MakeDirs)
+	slices.Sort(p.RemoveDirs)
+	fmt.Fprintf(&text, "make %q\nremove %q\n", p.MakeDirs, p.RemoveDirs)
 	return text.String()
+}
+
+// dirsOn tells of each directory whether it is empty.
+func dirsOn(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	dirs := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root || !d.IsDir() {
+			return err
+		}
+		names, err := os.ReadDir(path)
+		rel, relErr := filepath.Rel(root, path)
+		dirs[filepath.ToSlash(rel)] = len(names) == 0
+		return errors.Join(err, relErr)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dirs
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -14,10 +15,10 @@ import (
 	"hank/internal/failpoint"
 )
 
-// RefusedDirs foresees which empty directories the system is not going to let be
-// removed or made after a restore, with those above that are empty then and not among
-// create. It writes nothing; what cannot be looked at is not foreseen.
-func RefusedDirs(w *worktree.Workspace, plan *Plan, remove, create []string) (refused []Refused) {
+// PlanDirs adds to a plan which empty directories are made and removed after the restore.
+// It returns those that the system is not going to let be, with those above that are empty
+// then and not among create. It writes nothing; what cannot be looked at is not foreseen.
+func PlanDirs(w *worktree.Workspace, plan *Plan, remove, create []string) (refused []Refused) {
 	root, err := os.OpenRoot(w.Path())
 	if err != nil {
 		return nil
@@ -31,17 +32,20 @@ func RefusedDirs(w *worktree.Workspace, plan *Plan, remove, create []string) (re
 		after.fill(c.Path)
 	}
 	for _, name := range remove {
-		for ; name != "." && !slices.Contains(create, name) && after.isEmpty(name); name = path.Dir(name) {
-			if err := after.refusal(w, name); err != nil {
-				refused = append(refused, Refused{name, fmt.Sprintf(CannotRemoveDir, err)})
+		for at := name; at != "." && !slices.Contains(create, at) && after.isEmpty(at); at = path.Dir(at) {
+			if err := after.refusal(w, at); err != nil {
+				refused = append(refused, Refused{at, fmt.Sprintf(CannotRemoveDir, err)})
 				break
 			}
-			after.remove(name)
+			after.remove(at)
+			if at == name {
+				plan.RemoveDirs = append(plan.RemoveDirs, name)
+			}
 		}
 	}
 	for _, name := range create {
-		err := failpoint.Refused(w.Path(), name)
-		for at := name; err == nil && at != "."; {
+		err, at := failpoint.Refused(w.Path(), name), name
+		for err == nil && at != "." {
 			if _, missing := root.Lstat(at); missing == nil {
 				break
 			}
@@ -51,10 +55,18 @@ func RefusedDirs(w *worktree.Workspace, plan *Plan, remove, create []string) (re
 				err = refusalIn(w, at)
 			}
 		}
-		if err != nil {
+		switch fi, missing := root.Lstat(at); {
+		case err != nil:
 			refused = append(refused, Refused{name, fmt.Sprintf(CannotMakeDir, err)})
+		case at == name && missing == nil && fi.IsDir(): // it is there
+		case missing == nil && !fi.IsDir() && !after.gone[at]: // what is there stays
+		default:
+			plan.MakeDirs = append(plan.MakeDirs, name)
 		}
 	}
+	plan.RemoveDirs = slices.DeleteFunc(plan.RemoveDirs, func(dir string) bool { // and comes back
+		return slices.ContainsFunc(plan.MakeDirs, func(name string) bool { return strings.HasPrefix(name, dir+"/") })
+	})
 	return refused
 }
 

@@ -32,8 +32,8 @@ func ClearUp(storer.EncodedObjectStorer, *worktree.Workspace) ([]string, []Refus
 // Writable returns nothing: restores are refused on this system anyway.
 func Writable(w *worktree.Workspace) error { return nil }
 
-// RefusedDirs foresees nothing: restores are refused on this system anyway.
-func RefusedDirs(*worktree.Workspace, *Plan, []string, []string) []Refused { return nil }
+// PlanDirs foresees nothing: restores are refused on this system anyway.
+func PlanDirs(*worktree.Workspace, *Plan, []string, []string) []Refused { return nil }
 
 // Conflicts returns the files that a restore would replace; not on this system.
 func Conflicts(storer.EncodedObjectStorer, *worktree.Workspace, packdb.SHA, packdb.SHA) ([]string, error) {

@@ -66,6 +66,8 @@ type Plan struct {
 	// it shows before it is tried, and what a file that is left out of every
 	// checkpoint is in the way of. It stays as it is, and the rest is done.
 	Refused []Refused
+	// MakeDirs and RemoveDirs are empty directories that come and go: see [PlanDirs].
+	MakeDirs, RemoveDirs []string
 }
 
 // Blocked is something on disk that a restore would have to destroy although

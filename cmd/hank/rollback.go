@@ -147,7 +147,7 @@ func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBa
 	}
 	if len(o.Paths) > 0 {
 		names, also := namesOf(o.Paths), ""
-		if len(done.Add)+len(done.Dirs) > 0 {
+		if len(done.Add)+len(done.MakeDirs) > 0 {
 			also = " --delete"
 		}
 		say("restored %s from %s%s; previous version saved as checkpoint %s\n  to undo  hank restore %[1]s --from %[4]s%[5]s%[6]s%[7]s\n", names, done.Target, butFor, report.Short(done.Safety), also, unasked(), executionOption(c))
@@ -232,15 +232,14 @@ func printPreview(p *history.Preview, all bool) {
 		}
 	}
 	show("+", p.Add, term.Green)
-	for _, name := range p.Dirs {
-		say("  %s %s\n", term.Green(os.Stdout, "+"), quotePath(name+"/"))
-	}
+	show("+", p.MakeDirs, term.Green)
 	show("~", p.Change, term.Yellow)
 	show("-", p.Delete, term.Red)
+	show("-", p.RemoveDirs, term.Red)
 	for _, list := range [][]history.PathChange{p.Blocked, p.InTheWay} {
 		printInTheWay(list, all)
 	}
-	say("%d to add, %d to change, %d to delete; untracked files kept: %d\n", len(p.Add), len(p.Change), len(p.Delete), p.Keep)
+	say("%d to add, %d to change, %d to delete; untracked files kept: %d\n", len(p.Add)+len(p.MakeDirs), len(p.Change), len(p.Delete)+len(p.RemoveDirs), p.Keep)
 	for i, u := range p.Unarchived {
 		if !all && i == most {
 			say("and %s more from the archive\n", term.Count(len(p.Unarchived)-i, "file"))

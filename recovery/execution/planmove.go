@@ -181,7 +181,7 @@ func (p *MovePlan) Preview() (*restore.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Refused = withDirs(plan.Refused, restore.RefusedDirs(p.request.Workspace, plan, p.remove, p.create))
+	plan.Refused = withDirs(plan.Refused, restore.PlanDirs(p.request.Workspace, plan, p.remove, p.create))
 	return plan, nil
 }
 

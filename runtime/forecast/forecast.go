@@ -269,7 +269,7 @@ func (f *Forecast) ofMove(ctx context.Context, seen *foreseen) error {
 	if err != nil {
 		return err
 	}
-	f.Move.Add, f.Move.Change, f.Move.Delete = len(plan.Add), len(plan.Change), len(plan.Delete)
+	f.Move.Add, f.Move.Change, f.Move.Delete = len(plan.Add)+len(plan.MakeDirs), len(plan.Change), len(plan.Delete)+len(plan.RemoveDirs)
 	return nil
 }
 

@@ -74,7 +74,7 @@ func (o *RollbackOptions) weigh(ctx context.Context, src execution.Sources, c *C
 	case err != nil:
 		c.Refused = err
 	default:
-		c.Add, c.Change, c.Delete, c.CostLeft = len(p.Add), len(p.Change), len(p.Delete), p.CostLeft
+		c.Add, c.Change, c.Delete, c.CostLeft = len(p.Add)+len(p.MakeDirs), len(p.Change), len(p.Delete)+len(p.RemoveDirs), p.CostLeft
 	}
 }
 

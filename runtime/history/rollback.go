@@ -85,8 +85,9 @@ type Preview struct {
 	InTheWay []PathChange `json:"inTheWay,omitempty"`
 	// Unarchived are those of Add that only the archive has; it keeps its copy.
 	Unarchived []Unarchived `json:"unarchived,omitempty"`
-	// Dirs are the empty directories that come back with Paths.
-	Dirs []string `json:"-"`
+	// MakeDirs and RemoveDirs are empty directories that come and go, with a / at the end.
+	MakeDirs   []PathChange `json:"makeDirs,omitempty"`
+	RemoveDirs []PathChange `json:"removeDirs,omitempty"`
 	// Superseded are the checkpoints that come after the target on the lineage path:
 	// left, not lost.
 	Superseded []Target  `json:"superseded"`
@@ -577,11 +578,8 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 		p.Undoes = undone(s, store, target.SHA)
 	}
 	p.Superseded = []Target{}
-	if len(o.Paths) > 0 {
-		p.Dirs = slices.DeleteFunc(emptydirs.Within(empty, o.Paths), func(name string) bool {
-			return slices.Contains(all.Empty, name) || restore.HasPath(store.DB, all.Tree, name)
-		})
-	} else {
+	p.MakeDirs, p.RemoveDirs = dirChanges(plan.MakeDirs, diff.Added), dirChanges(plan.RemoveDirs, diff.Deleted)
+	if len(o.Paths) == 0 {
 		p.account(s, target)
 	}
 	if then, now := HeadAt(s, target), usergit.Head(src.Workspace.Path()); then != "" && then != now {
@@ -648,6 +646,13 @@ func pathChanges(changes []diff.Change) []PathChange {
 	out := make([]PathChange, len(changes))
 	for i, c := range changes {
 		out[i] = PathChange{c.Path, c.Kind.String()}
+	}
+	return out
+}
+
+func dirChanges(names []string, kind diff.ChangeKind) (out []PathChange) {
+	for _, name := range names {
+		out = append(out, PathChange{name + "/", kind.String()})
 	}
 	return out
 }

@@ -63,6 +63,8 @@ type Move struct {
 	Delete       []MovedPath          `json:"delete"`
 	Blocked      []MovedPath          `json:"blocked"`
 	InTheWay     []MovedPath          `json:"inTheWay,omitempty"`
+	MakeDirs     []MovedPath          `json:"makeDirs,omitempty"` // empty directories
+	RemoveDirs   []MovedPath          `json:"removeDirs,omitempty"`
 	Kept         int                  `json:"kept"`
 	Superseded   []history.Target     `json:"superseded"`
 	Unarchived   []history.Unarchived `json:"unarchived,omitempty"`
@@ -127,11 +129,10 @@ func MovedOf(done *history.RolledBack, recorded bool) Moved {
 		return m
 	}
 	m.Omitted = map[string]int{}
-	m.Add = shortened(m.Omitted, "add", m.Add)
-	m.Change = shortened(m.Omitted, "change", m.Change)
-	m.Delete = shortened(m.Omitted, "delete", m.Delete)
-	m.Blocked = shortened(m.Omitted, "blocked", m.Blocked)
-	m.InTheWay = shortened(m.Omitted, "inTheWay", m.InTheWay)
+	for name, list := range map[string]*[]MovedPath{"add": &m.Add, "change": &m.Change, "delete": &m.Delete, "blocked": &m.Blocked,
+		"inTheWay": &m.InTheWay, "makeDirs": &m.MakeDirs, "removeDirs": &m.RemoveDirs} {
+		*list = shortened(m.Omitted, name, *list)
+	}
 	m.Superseded = shortened(m.Omitted, "superseded", m.Superseded)
 	m.Unarchived = shortened(m.Omitted, "unarchived", m.Unarchived)
 	return m
@@ -154,7 +155,7 @@ func MoveOf(p *history.Preview) Move {
 		}
 		return out
 	}
-	return Move{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked), InTheWay: list(p.InTheWay),
+	return Move{Schema: 1, Target: p.Target, Add: list(p.Add), Change: list(p.Change), Delete: list(p.Delete), Blocked: list(p.Blocked), InTheWay: list(p.InTheWay), MakeDirs: list(p.MakeDirs), RemoveDirs: list(p.RemoveDirs),
 		Kept: p.Keep, Superseded: p.Superseded, Unarchived: p.Unarchived, CostKept: p.CostKept, CostLeft: p.CostLeft, ReplayedKept: p.ReplayedKept, ReplayedLeft: p.ReplayedLeft, Undoes: p.Undoes}
 }
 
