@@ -10,6 +10,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/runtime/history"
 	"hank/state"
 )
 
@@ -49,13 +50,18 @@ func Changed(ctx context.Context, v *recovery.View, store *checkpoint.Store, to 
 	case run == nil && s.Position == nil:
 		return nil, nil
 	}
-	workspace, err := v.Layout.OpenWorkspace()
+	at, done, err := history.ForReader(v.Layout)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	workspace, err := at.OpenWorkspace()
 	if err != nil {
 		return nil, err
 	}
 	defer workspace.Close()
 	defer store.Abort() // what the scan has found is not kept
-	c := Comparison{s, store, v.Layout, workspace}
+	c := Comparison{s, store, at, workspace}
 	head, next := c.LeftAt(to != ""), state.CodonID("")
 	if i := s.Next(); i < len(s.ExecutionPlan()) {
 		next = s.ExecutionPlan()[i].CodonID

@@ -254,13 +254,18 @@ func (f *Forecast) ofMove(ctx context.Context, seen *foreseen) error {
 		return err
 	}
 	defer store.Close()
-	ws, err := v.Layout.OpenWorkspace()
+	at, done, err := history.ForReader(v.Layout)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ws, err := at.OpenWorkspace()
 	if err != nil {
 		return err
 	}
 	defer ws.Close()
 	defer store.Abort() // what the scan has found is not kept
-	src := execution.Sources{Layout: v.Layout, State: v.State, Store: store, Workspace: ws}
+	src := execution.Sources{Layout: at, State: v.State, Store: store, Workspace: ws}
 	move, err := execution.PlanMove(ctx, src, execution.Move{Kind: seen.Move, To: seen.To, Tracked: history.TrackedAround(v.State, store, *seen.Position), Position: seen.Position})
 	if err != nil {
 		return err

@@ -97,7 +97,12 @@ func Changed(s *state.State, store *checkpoint.Store) bool {
 // more than codons track; what it has and what is still there has not been
 // deleted.
 func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from checkpoint.SHA) error {
-	ws, err := v.Layout.OpenWorkspace()
+	at, done, err := ForReader(v.Layout)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ws, err := at.OpenWorkspace()
 	if err != nil {
 		return fmt.Errorf("the workspace cannot be read: %w", err)
 	}
@@ -112,7 +117,7 @@ func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from c
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(v.Layout.Workspace)
+	root, err := os.OpenRoot(at.Workspace)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -503,6 +504,18 @@ func WritePatch(ctx context.Context, o RollbackOptions, w io.Writer) error {
 	})
 }
 
+// ForReader is the layout as the next command has it, for one who changes nothing: in the
+// place of a workspace that is gone there is an empty directory elsewhere, until done is
+// called.
+func ForReader(l layout.Layout) (at layout.Layout, done func(), err error) {
+	if _, err := os.Lstat(l.Workspace); !errors.Is(err, fs.ErrNotExist) {
+		return l, func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "hank-preview-")
+	l.Workspace = dir
+	return l, func() { os.RemoveAll(dir) }, err
+}
+
 // reading opens what a move is planned from, for a reader.
 func (o *RollbackOptions) reading(ctx context.Context, plan func(*recovery.View, execution.Sources) error) error {
 	root, err := Locate(o.Execution)
@@ -521,7 +534,12 @@ func (o *RollbackOptions) reading(ctx context.Context, plan func(*recovery.View,
 		return err
 	}
 	defer store.Close()
-	ws, err := view.Layout.OpenWorkspace()
+	at, done, err := ForReader(view.Layout)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ws, err := at.OpenWorkspace()
 	if err != nil {
 		return err
 	}
@@ -530,7 +548,7 @@ func (o *RollbackOptions) reading(ctx context.Context, plan func(*recovery.View,
 	defer store.CacheTrees()()
 	progress, end := o.Work.Begin("comparing the workspace with the checkpoint")
 	defer end()
-	return plan(view, execution.Sources{Layout: view.Layout, State: view.State, Store: store, Workspace: ws, Progress: progress})
+	return plan(view, execution.Sources{Layout: at, State: view.State, Store: store, Workspace: ws, Progress: progress})
 }
 
 func (o *RollbackOptions) preview(ctx context.Context, src execution.Sources, target Target, move execution.Move) (*Preview, error) {
