@@ -187,3 +187,11 @@ func (e *DecisionError) Choices() (out []string) {
 	}
 	return out
 }
+
+// A is the kind of a move with its article.
+func A(kind string) string {
+	if kind == "undo" {
+		return "an undo"
+	}
+	return "a " + kind
+}

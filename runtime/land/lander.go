@@ -167,3 +167,6 @@ func (l *lander) file(path string, e diff.Entry) (usergit.File, error) {
 	}
 	return f, nil
 }
+
+// ref is the branch.
+func (l *lander) ref() string { return "refs/heads/" + l.o.Branch }

@@ -1,7 +1,6 @@
 package land
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +18,6 @@ import (
 	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/recovery/layout"
-	"hank/recovery/lock"
 	"hank/runtime/history"
 	"hank/runtime/usergit"
 	"hank/runtime/verdict"
@@ -253,20 +251,3 @@ func (s *Switch) begin() usergit.Position { return usergit.Position{Ref: s.Ref, 
 
 // inTree is the option with which git acts on a work tree from anywhere.
 func inTree(top string) string { return " -C " + shell.Quote(top) }
-
-// ref is the branch.
-func (l *lander) ref() string { return "refs/heads/" + l.o.Branch }
-
-// checkSwitch refuses a switch before anything is made for it.
-func (l *lander) checkSwitch(ctx context.Context) (err error) {
-	if l.v.Live {
-		return &lock.HeldError{Path: l.v.Layout.Root, Holder: l.v.Holder, Why: "HEAD and the index are not moved during a run"}
-	}
-	if l.position, err = l.repo.Position(ctx); err != nil {
-		return err
-	}
-	if err := l.repo.CheckIdle(); err != nil {
-		return err
-	}
-	return l.repo.CheckFree(ctx, l.o.Branch)
-}

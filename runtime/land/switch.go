@@ -11,6 +11,7 @@ import (
 	"hank/internal/failpoint"
 	"hank/internal/shell"
 	"hank/recovery/finding"
+	"hank/recovery/lock"
 	"hank/runtime/usergit"
 )
 
@@ -231,4 +232,18 @@ func (l *lander) bases(tip string) (list []string) {
 		tip = base
 	}
 	return list
+}
+
+// checkSwitch refuses a switch before anything is made for it.
+func (l *lander) checkSwitch(ctx context.Context) (err error) {
+	if l.v.Live {
+		return &lock.HeldError{Path: l.v.Layout.Root, Holder: l.v.Holder, Why: "HEAD and the index are not moved during a run"}
+	}
+	if l.position, err = l.repo.Position(ctx); err != nil {
+		return err
+	}
+	if err := l.repo.CheckIdle(); err != nil {
+		return err
+	}
+	return l.repo.CheckFree(ctx, l.o.Branch)
 }

@@ -73,12 +73,6 @@ func answersOf(path string) (all []answer) {
 	}
 }
 
-// sessionFiles are the names of the files of a session in the agent's directory.
-func sessionFiles(dir, session string) ([]string, error) {
-	id := harness.Literal(session)
-	return harness.FilesIn(dir, "projects/*/"+id+".jsonl", "projects/*/"+id)
-}
-
 // SessionTokens implements harness.Metered. The reader does without; Account cannot.
 func (Harness) SessionTokens(req harness.Request) (sum state.Tokens, err error) {
 	for _, a := range answersIn(directory(req), req.Session) {

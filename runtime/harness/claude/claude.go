@@ -187,3 +187,9 @@ func directory(req harness.Request) string {
 	env := harness.NewEnviron(environ(req).Finish(req.Env))
 	return cmp.Or(env["CLAUDE_CONFIG_DIR"], filepath.Join(env["HOME"], ".claude"))
 }
+
+// sessionFiles are the names of the files of a session in the agent's directory.
+func sessionFiles(dir, session string) ([]string, error) {
+	id := harness.Literal(session)
+	return harness.FilesIn(dir, "projects/*/"+id+".jsonl", "projects/*/"+id)
+}

@@ -72,3 +72,6 @@ func plain(content json.RawMessage) string {
 	}
 	return strings.Join(parts, "\n")
 }
+
+// synthetic is the model's name in messages that the agent wrote itself.
+const synthetic = "<synthetic>"

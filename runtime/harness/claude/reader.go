@@ -189,9 +189,6 @@ func (r *reader) deny(tool string) {
 	}
 }
 
-// synthetic is the model's name in messages that the agent wrote itself.
-const synthetic = "<synthetic>"
-
 func (r *reader) assistant(event fields) []harness.Observation {
 	message := event.object("message")
 	topLevel := event.text("parent_tool_use_id") == "" // else a subagent's
