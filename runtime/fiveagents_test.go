@@ -4,7 +4,6 @@ package runtime
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"hank/internal/modelserver"
+	"hank/internal/proc"
 	"hank/internal/short"
 	"hank/recovery"
 	"hank/state"
@@ -162,20 +161,24 @@ func (r *relay) do(args ...string) string {
 // killIn runs until the command of a codon is at work, and kills the runtime, and with it
 // its keepers. It returns the process that the command has left, and what was served for
 // the codon.
-func (r *relay) killIn(step int) (orphan int, served state.Tokens) {
+func (r *relay) killIn(step int) (orphan proc.Identity, served state.Tokens) {
 	r.t.Helper()
 	r.hold(step)
 	cmd, out := r.start("run", "hank.json", "--allow-bypass")
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for orphan == 0 {
+	for orphan.PID == 0 {
 		select {
 		case err := <-ended:
 			r.t.Fatalf("it ended before step %d was at work: %v\n%s", step, err, out)
 		case <-time.After(20 * time.Millisecond):
 		}
 		text, _ := os.ReadFile(filepath.Join(r.dir, fmt.Sprintf("at-%d", step)))
-		orphan, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			if orphan, err = proc.Of(pid); err != nil {
+				r.t.Fatal(err)
+			}
+		}
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		r.t.Fatal(err)
@@ -230,16 +233,19 @@ func TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon(t *testing.T) {
 	t.Parallel()
 	short.Skip(t)
 	r := newRelay(t)
-	orphans, killed := map[int]int{}, map[int]state.Tokens{}
+	orphans, killed := map[int]proc.Identity{}, map[int]state.Tokens{}
 	for step := 1; step <= len(fiveModels); step++ {
 		orphans[step], killed[step] = r.killIn(step)
-		if before := orphans[step-1]; before != 0 && syscall.Kill(before, 0) == nil {
-			t.Errorf("what the agent of step %d has started is still there when that of step %d works", step-1, step)
+		if step == 1 {
+			continue
+		}
+		if lives, why := orphans[step-1].Check(); lives != proc.Dead {
+			t.Errorf("what the agent of step %d has started is still there when that of step %d works: %s", step-1, step, why)
 		}
 	}
 	said := r.do("run")
-	if err := syscall.Kill(orphans[len(fiveModels)], 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("what the agent of the last step has started is still there: %v", err)
+	if lives, why := orphans[len(fiveModels)].Check(); lives != proc.Dead {
+		t.Errorf("what the agent of the last step has started is still there: %s", why)
 	}
 	v := r.view()
 	want, cost := "", state.USD(0)
