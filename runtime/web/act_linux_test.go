@@ -144,9 +144,10 @@ func TestAStopIsForWhatThePersonSaw(t *testing.T) {
 	if answer, err := live.Ask(context.Background(), s.root); err != nil || answer.CodonID != "b" || answer.Stopping != "" {
 		t.Errorf("what was refused has an effect: %+v, %v", answer, err)
 	}
-	if status, said := s.send("POST", path, act, data(t, s.get(""), "stop")); status != http.StatusOK {
-		t.Errorf("%d %s", status, said)
-	}
+	eventually(t, "a stop from a page that shows what runs now", func() bool {
+		status, _ := s.send("POST", path, act, data(t, s.get(""), "stop"))
+		return status == http.StatusOK
+	})
 	testkit.Must(t, <-ended)
 	if said, err := acts["stop"](context.Background(), s.root, asked{seen: before}); err == nil || statusOf(err) != http.StatusConflict {
 		t.Errorf("a stop after the end of the run: %q, %v", said, err)
