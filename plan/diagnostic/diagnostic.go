@@ -68,11 +68,14 @@ func (d Diagnostic) Excerpt() (before, after string, found bool) {
 	}
 	data := d.doc.Data
 	at := min(d.offset, len(data))
-	start, end := bytes.LastIndexByte(data[:at], '\n')+1, len(data)
-	if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
+	// A file may be one long line: little more of it is looked at than what is shown.
+	start, end := max(0, at-8*widestExcerpt), min(len(data), at+8*widestExcerpt)
+	if n := bytes.LastIndexByte(data[start:at], '\n'); n >= 0 {
+		start += n + 1
+	}
+	if n := bytes.IndexByte(data[at:end], '\n'); n >= 0 {
 		end = at + n
 	}
-	// A file may be one long line: nothing of it is looked at but what is shown.
 	head, tail := data[max(start, at-4*widestExcerpt):at], data[at:min(end, at+4*widestExcerpt)]
 	for n := utf8.RuneCount(head); n > widestExcerpt; n-- {
 		_, size := utf8.DecodeRune(head)
