@@ -28,7 +28,7 @@ const (
 // finishing is what becomes of a change of the workspace that was announced and not
 // closed.
 func finishing(i *state.Intent) Repair {
-	return Repair{Severity: finding.Mended, Ahead: finding.Warning, Found: fmt.Sprintf("%s to %.12s was interrupted", finding.A(i.Kind), i.To),
+	return Repair{Severity: finding.Mended, Ahead: finding.Warning, Found: fmt.Sprintf("%s to %.12s was interrupted", finding.WithArticle(i.Kind), i.To),
 		Will: advice.Quote(execution.FixCommand) + " finishes it, as the next command that changes something does", Did: "it was finished", do: finishIntent}
 }
 

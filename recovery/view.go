@@ -62,14 +62,15 @@ func (v *View) LateQuestion(ctx context.Context, store *checkpoint.Store) (*find
 // opening makes; nil if there is none.
 func (v *View) Unrecorded() *state.Codon {
 	r := v.State.Newest()
-	if r == nil || v.Live {
+	if v.Live || !Concludes(r) || r.Live().Settling.At == nil || !r.Live().Conclude(*r.Live().Settling.At).Settled() {
 		return nil
 	}
-	live := r.Live()
-	if live == nil || live.Settling == nil || live.Settling.At == nil || !execution.IsOfBoot(r, layout.Boot()) || !live.Conclude(*live.Settling.At).Settled() {
-		return nil
-	}
-	return live
+	return r.Live()
+}
+
+// Concludes reports whether the next opening makes the checkpoint of a codon that had ended.
+func Concludes(r *state.Run) bool {
+	return r != nil && r.Live() != nil && r.Live().Settling != nil && ofThisBoot(r)
 }
 
 // LateAtOnce is LateQuestion as far as the workspace's directory alone tells: names have

@@ -103,7 +103,7 @@ func forMove(kind string, err error) error {
 		return err
 	}
 	said := *full
-	said.What = fmt.Sprintf("nothing was touched: what the workspace holds goes into a checkpoint before %s, and there is no room for what is new in it: %s", finding.A(kind), full.What)
+	said.What = fmt.Sprintf("nothing was touched: what the workspace holds goes into a checkpoint before %s, and there is no room for what is new in it: %s", finding.WithArticle(kind), full.What)
 	return &said
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Describe begins a sentence about a change that was interrupted.
 func Describe(i *state.Intent) string {
-	return fmt.Sprintf("%s to %.12s was interrupted and", finding.A(i.Kind), i.To)
+	return fmt.Sprintf("%s to %.12s was interrupted and", finding.WithArticle(i.Kind), i.To)
 }
 
 // NeedUnfinished asks what is to become of a change that cannot be finished.

@@ -188,8 +188,8 @@ func (e *DecisionError) Choices() (out []string) {
 	return out
 }
 
-// A is the kind of a move with its article.
-func A(kind string) string {
+// WithArticle is the kind of a move with its article.
+func WithArticle(kind string) string {
 	if kind == "undo" {
 		return "an undo"
 	}

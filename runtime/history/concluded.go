@@ -9,7 +9,6 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
-	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -17,7 +16,7 @@ import (
 // checkpoint was made. The checkpoint before it stands for that one, which nobody knows yet.
 func Concluded(s *state.State) (*state.State, error) {
 	run := s.Newest()
-	if !concludes(run) {
+	if !recovery.Concludes(run) {
 		return s, nil
 	}
 	final := run.Live().Conclude(*cmp.Or(run.Live().Settling.At, &run.Live().StartTime))
@@ -25,11 +24,6 @@ func Concluded(s *state.State) (*state.State, error) {
 		final.CompletionCheckpoint = execution.Head(s)
 	}
 	return state.Apply(s, s.Seq+1, state.CodonTransitioned{RunID: run.RunID, Record: final})
-}
-
-// concludes reports whether the next opening makes the checkpoint of a codon that had ended.
-func concludes(run *state.Run) bool {
-	return run != nil && run.Live() != nil && run.Live().Settling != nil && execution.IsOfBoot(run, layout.Boot())
 }
 
 // due is dueAt of the target.
@@ -48,7 +42,7 @@ func BranchDue(v *recovery.View, text string) *finding.DecisionError {
 		return nil
 	}
 	if !named {
-		if !concludes(run) || !run.Live().Conclude(run.StartTime).Settled() {
+		if !recovery.Concludes(run) || !run.Live().Conclude(run.StartTime).Settled() {
 			return nil
 		}
 		target = atPresent
@@ -68,7 +62,7 @@ func dueAt(v *recovery.View, target string) *finding.DecisionError {
 	}
 	id, kind := string(run.Live().CodonID), state.KindError
 	why := fmt.Sprintf("codon %s was interrupted by a crash", id)
-	if concludes(run) {
+	if recovery.Concludes(run) {
 		why = fmt.Sprintf("hank has crashed when codon %s had ended", id)
 		if status := run.Live().Settling.Status; status != state.Failed {
 			kind = state.CheckpointKind(status)

@@ -45,7 +45,7 @@ func OfRetry(ctx context.Context, r request.Request, a request.Answers, unmoved 
 		case v.Live:
 			return t, nil, &lock.HeldError{Path: v.Layout.Root, Holder: v.Holder, Why: "a run is in progress"}
 		case v.Unfinished():
-			return t, nil, &exitcode.UsageError{Why: fmt.Sprintf("%s was interrupted, which the next command finishes before anything else; what a retry moves is known then", finding.A(v.State.Intent.Kind))}
+			return t, nil, &exitcode.UsageError{Why: fmt.Sprintf("%s was interrupted, which the next command finishes before anything else; what a retry moves is known then", finding.WithArticle(v.State.Intent.Kind))}
 		}
 		if src.State, err = history.Concluded(v.State); err != nil {
 			return t, nil, err

@@ -368,8 +368,8 @@ func (w *worker) fail(ctx context.Context, kind, message string, retriable bool)
 
 // complain tells of an error, under the lock of the set.
 func (w *worker) complain(kind, message string, retriable bool) {
-	message = secret.Text(message) // a key that is cut is not known any more
-	message = strings.ToValidUTF8(message[:min(len(message), mostMessage)], "")
+	message, _ = secret.Beginning(message, mostMessage, secret.Text)
+	message = strings.ToValidUTF8(message, "")
 	if on(w.Config.Report.Errors, true) {
 		w.set.note("sentinel.error", failed{w.Config.ID, w.set.CodonID, kind, message, retriable, w.failures})
 	}

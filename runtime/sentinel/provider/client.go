@@ -230,13 +230,12 @@ func said(body []byte) string {
 	return string(body)
 }
 
-// beginning is what of a message is told. A key that is cut is not known any more, so that it
-// is masked before.
+// beginning is what of a message is told, without the key.
 func (c *Client) beginning(text string) string {
 	var key secret.Values
 	key.Add([]string{"API_KEY=" + c.endpoint.Key})
-	text = key.Text(text[:min(len(text), 100*mostMessage)])
-	return strings.ToValidUTF8(text[:min(len(text), mostMessage)], "")
+	text, _ = secret.Beginning(text, mostMessage, key.Text)
+	return strings.ToValidUTF8(text, "")
 }
 
 // longestWait bounds what of a provider's wait is believed.
