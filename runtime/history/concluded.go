@@ -63,7 +63,7 @@ func dueAt(v *recovery.View, target string) *finding.DecisionError {
 	id, kind := string(run.Live().CodonID), state.KindError
 	why := fmt.Sprintf("codon %s was interrupted by a crash", id)
 	if recovery.Concludes(run) {
-		why = fmt.Sprintf("hank has crashed when codon %s had ended", id)
+		why = fmt.Sprintf("hank crashed after codon %s had ended", id)
 		if status := run.Live().Settling.Status; status != state.Failed {
 			kind = state.CheckpointKind(status)
 		}
