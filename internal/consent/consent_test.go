@@ -1,8 +1,10 @@
 package consent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -36,5 +38,25 @@ func TestWithoutAHomeNothingIsRemembered(t *testing.T) {
 	}
 	if Give("claude", time.Now()) == nil || Given("claude") {
 		t.Error("where is it?")
+	}
+}
+
+// Runs that begin at the same moment give the same consent.
+func TestAConsentIsGivenByManyAtOnce(t *testing.T) {
+	t.Setenv("HANK_STATE_DIR", t.TempDir())
+	for round := range 20 {
+		name := fmt.Sprintf("agent-%d", round)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if err := Give(name, time.Now()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if !Given(name) {
+			t.Errorf("%s is not given", name)
+		}
 	}
 }

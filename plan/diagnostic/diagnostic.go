@@ -77,6 +77,9 @@ func (d Diagnostic) Excerpt() (before, after string, found bool) {
 		end = at + n
 	}
 	head, tail := data[max(start, at-4*widestExcerpt):at], data[at:min(end, at+4*widestExcerpt)]
+	if start < at-len(head) {
+		start = -1
+	}
 	for n := utf8.RuneCount(head); n > widestExcerpt; n-- {
 		_, size := utf8.DecodeRune(head)
 		head, start = head[size:], -1

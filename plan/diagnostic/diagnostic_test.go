@@ -43,6 +43,7 @@ func TestAnExcerptIsTheLineAroundThePlace(t *testing.T) {
 		{"{\n\t\"a\": 1,\n}", 8, " \"a\": ", "1,"},
 		{"a\x1b[31mb\r\n", 6, "a [31m", "b"},
 		{long + "x" + long, 1000, "…" + long[:120], "x" + long[:118] + "…"},
+		{strings.Repeat("😀", 80) + "x", 320, "…" + strings.Repeat("😀", 60), "x"},
 		{"{", 1, "{", ""},
 		{"", 0, "", ""},
 	} {

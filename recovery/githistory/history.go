@@ -460,7 +460,8 @@ func (g History) replan(s *state.State) (*state.State, error) {
 
 // Derive is the plan that a program gives a state: it is laid out as far as the outcomes of
 // its codons go. From the first codon on that is still to run no outcome counts: what stands
-// after it in an adopted program runs again, and a loop that has ended there begins again.
+// after it in an adopted program runs again, and a loop that has ended there begins again. Once
+// that codon has ended, the older records of those after it count again.
 func Derive(p *plan.Program, s *state.State) []plan.Entry {
 	outcome := Outcomes(s)
 	has := func(e plan.Entry) bool { _, ended := outcome(e.CodonID); return ended }

@@ -53,8 +53,8 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	defer store.Close()
 	ask, answer := ChangedProgram(v, store, request.Request{Mode: mode, Layers: layers})
 	unanswerable := ask != nil && answer == ""
-	if strings.HasSuffix(command, verdict.AdoptOption) {
-		answer = strings.TrimPrefix(answer, verdict.AdoptOption)
+	if ask != nil { // the answer has the option, or another in its place
+		command = strings.TrimSuffix(command, verdict.AdoptOption)
 	}
 	edits, err := edits.Changed(ctx, v, store, st.To)
 	if err != nil {

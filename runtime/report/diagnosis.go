@@ -243,7 +243,7 @@ func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layer
 	}
 	broken := d.Command == fixCommand
 	d.Findings = withoutGone(d.Findings, v)
-	if d.block(decision); strings.HasSuffix(d.Command, "--adopt") { // it was edited
+	if d.block(decision); strings.HasSuffix(d.Command, verdict.AdoptOption) || strings.Contains(d.Command, " --frozen") { // it was edited
 		d.first, d.raise = "", false
 	}
 	if broken {

@@ -10,6 +10,7 @@ import (
 	"hank/runtime/breaker"
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -76,7 +77,11 @@ func decisionsOfStatus(s *report.Status) []Decision {
 	}
 	out = append(out, blockedBy(s.Findings, s.Command, s.Choices)...)
 	if s.Personal != "" && s.Gate == nil && s.Hold == nil {
-		out = append(out, Decision{"limit", whyPersonal(s), commands(s.Personal)})
+		limit := Decision{"limit", whyPersonal(s), commands(s.Personal)}
+		if first := verdict.RaiseFirst(s.Personal); first != "" { // before that it would spend again
+			limit.What, limit.Commands = limit.What+"; "+first+" first", []string{}
+		}
+		out = append(out, limit)
 	}
 	return out
 }
