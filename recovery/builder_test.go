@@ -292,8 +292,7 @@ func (a *author) exit(reason state.EndReason) error {
 func (a *author) back(index int) error {
 	s := a.x.State()
 	id := s.ExecutionPlan()[index].CodonID
-	settled, _ := s.Settled()
-	c := settled[id]
+	c := s.Finished()[index]
 	holder := state.RunID("")
 	for _, step := range s.LineagePath() {
 		if step.Codon == c {

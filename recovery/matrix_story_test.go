@@ -295,11 +295,8 @@ func (g *saga) plays(t testing.TB, x *execution.Execution, what string) {
 	ok(t, a.upto(1<<20))
 	ok(t, a.exit(""))
 	s := x.State()
-	settled, _ := s.Settled()
-	for _, e := range s.ExecutionPlan() {
-		if settled[e.CodonID] == nil {
-			t.Errorf("%s: a further run ended without codon %s", what, e.CodonID)
-		}
+	if next := s.Next(); next < len(s.ExecutionPlan()) {
+		t.Errorf("%s: a further run ended without codon %s", what, s.ExecutionPlan()[next].CodonID)
 	}
 	if got, want := codons(s), g.ends; !slices.Equal(got, want) {
 		t.Errorf("%s: a further run ended with the plan %v instead of %v", what, got, want)

@@ -88,7 +88,7 @@ func (d *driver) archiveMissing() bool {
 	if s.Next() < len(s.ExecutionPlan()) {
 		return false
 	}
-	_, last := s.Settled()
+	last := s.LastSettled()
 	return last != nil && d.archiveDue(last.Codon, len(s.ExecutionPlan())-1)
 }
 

@@ -16,10 +16,9 @@ func (d *driver) checkData(ctx context.Context) {
 	if change == nil {
 		return
 	}
-	settled, _ := d.x.State().Settled()
 	text := fmt.Sprintf("the data %s has changed since the last run (%s)", d.x.Meta().ReadOnlySourceDataPath, change)
-	if len(settled) > 0 {
-		text += fmt.Sprintf("; %d codons ran with the old data; rerun them with `hank retry CODON`", len(settled))
+	if finished := d.x.State().Next(); finished > 0 {
+		text += fmt.Sprintf("; %d codons ran with the old data; rerun them with `hank retry CODON`", finished)
 	}
 	d.say("warning: %s", text)
 	d.note("data.changed", map[string]any{"names": change.Names, "more": change.More})

@@ -155,7 +155,7 @@ func (d *driver) failAt(ctx context.Context, g *gate.Standing) (*verdict.Outcome
 		return nil, err
 	}
 	d.settled = nil
-	if _, last := d.x.State().Settled(); last != nil {
+	if last := d.x.State().LastSettled(); last != nil {
 		d.settled = last.Codon
 	}
 	switch {

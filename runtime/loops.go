@@ -98,7 +98,7 @@ func (d *driver) judgeLeft(ctx context.Context) (*verdict.Outcome, error) {
 // awaited is the record on whose iteration the plan waits for a verdict, the run that has
 // it, and where in the plan it is; nil if it waits for none.
 func awaited(s *state.State, p *plan.Program) (index int, held *state.Run, final *state.Codon) {
-	_, last := s.Settled()
+	last := s.LastSettled()
 	if last == nil || last.Codon.LoopContext == nil {
 		return 0, nil, nil
 	}

@@ -58,7 +58,7 @@ type entry struct {
 // drive goes through the plan until it is completed or a step ends the run.
 func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 	s := d.x.State()
-	if _, last := s.Settled(); last != nil {
+	if last := s.LastSettled(); last != nil {
 		d.settled = last.Codon
 	}
 	next := s.Next()

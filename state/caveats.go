@@ -25,20 +25,9 @@ type Caveat struct {
 	Message        string          `json:"message,omitempty"` // of the failure
 }
 
-// Caveats returns those of the settled codons before the next one. Complexity:
-// the records on the lineage path and the plan.
-func (s *State) Caveats() Caveats {
-	settled, _ := s.Settled()
-	var c Caveats
-	for _, e := range s.plan.items {
-		record := settled[e.CodonID]
-		if record == nil {
-			break
-		}
-		c = c.with(record)
-	}
-	return c
-}
+// Caveats returns those of the finished codons. Complexity: the records on the lineage
+// path and the plan.
+func (s *State) Caveats() Caveats { return CaveatsOf(s.Finished()) }
 
 // CaveatsOf returns those of settled codons, in their order.
 func CaveatsOf(records []*Codon) (c Caveats) {

@@ -128,27 +128,56 @@ func (r *Run) lastSettled(id CodonID) int {
 	return r.lastOf(id)
 }
 
-// Settled returns the newest settled record of each codon on the lineage path, and
-// the last of them in the order of the lineage path. A codon that was settled and has
-// failed at its gate since is not settled any more.
-func (s *State) Settled() (map[CodonID]*Codon, *LineageEntry) {
-	settled, last := map[CodonID]*Codon{}, (*LineageEntry)(nil)
-	path := s.LineagePath()
-	for i, step := range path {
-		c := step.Codon
-		switch {
-		case c.Settled():
-			settled[c.CodonID], last = c, &step
-		case c.FailedAtGate() && settled[c.CodonID] != nil:
-			delete(settled, c.CodonID)
-			for last = nil; i > 0 && last == nil; i-- {
-				if before := &path[i-1]; settled[before.Codon.CodonID] == before.Codon {
-					last = before
-				}
-			}
+// LastSettled is the newest settled record on the lineage path, and nil if there is none. One
+// that has failed at its gate since is not settled any more. Complexity: the records after it.
+func (s *State) LastSettled() *LineageEntry {
+	failed := map[CodonID]bool{} // at their gates
+	for step := range s.Backward() {
+		switch c := step.Codon; {
+		case c.Settled() && !failed[c.CodonID]:
+			return &step
+		case c.FailedAtGate():
+			failed[c.CodonID] = true
 		}
 	}
-	return settled, last
+	return nil
+}
+
+// Finished returns the records of the entries that the plan begins with and that are
+// finished, in its order. An entry is finished if its newest record that is settled, and has
+// not failed at its gate since, comes on the lineage path after that of the entry before it:
+// what an adopted program has put a new codon before runs again. Complexity: records on the
+// lineage path, and the plan.
+func (s *State) Finished() []*Codon {
+	return s.FinishedOf(func(yield func(CodonID) bool) {
+		for _, e := range s.plan.items {
+			if !yield(e.CodonID) {
+				return
+			}
+		}
+	})
+}
+
+// FinishedOf is Finished for another plan of these codons.
+func (s *State) FinishedOf(plan iter.Seq[CodonID]) (records []*Codon) {
+	path, at := s.LineagePath(), map[CodonID]int{}
+	for i, step := range path {
+		switch c := step.Codon; {
+		case c.Settled():
+			at[c.CodonID] = i
+		case c.FailedAtGate():
+			delete(at, c.CodonID)
+		}
+	}
+	before := -1
+	for id := range plan {
+		i, settled := at[id]
+		if !settled || i < before {
+			break
+		}
+		before, records = i, append(records, path[i].Codon)
+	}
+	return records
 }
 
 // CurrentPosition is where the execution is, as a place to continue from. Its checkpoint
@@ -163,7 +192,7 @@ func (s *State) CurrentPosition() Position {
 	if run := s.Newest(); run != nil {
 		here.RunID = run.RunID
 	}
-	if _, last := s.Settled(); last != nil {
+	if last := s.LastSettled(); last != nil {
 		here.RunID, here.AfterCodon = last.Run.RunID, &last.Codon.CodonID
 	}
 	if i := s.Next(); i < s.plan.len() {
@@ -212,17 +241,9 @@ func (s *State) MovedTo() *Position {
 	return nil
 }
 
-// Next returns the index of the first entry of the plan that is not settled on
-// the lineage path; the length of the plan if all are.
-func (s *State) Next() int {
-	settled, _ := s.Settled()
-	for i, e := range s.plan.items {
-		if settled[e.CodonID] == nil {
-			return i
-		}
-	}
-	return s.plan.len()
-}
+// Next returns the index of the first entry of the plan that is not finished; the length
+// of the plan if all are.
+func (s *State) Next() int { return len(s.Finished()) }
 
 // Session is an agent's session as a codon has left it.
 type Session struct {
@@ -252,8 +273,8 @@ func (s *State) PreviousSession(index int) Session {
 	if session := sessionIn(records, want); session.ID != "" {
 		return session
 	}
-	if settled, _ := s.Settled(); settled[want] != nil && settled[want].Status == Skipped {
-		return s.continuedBy(settled[want])
+	if finished := s.Finished(); index <= len(finished) && finished[index-1].Status == Skipped {
+		return s.continuedBy(finished[index-1])
 	}
 	return Session{}
 }

@@ -140,7 +140,7 @@ func TestEveryLegalHistoryRoundTripsAndReplays(t *testing.T) {
 			if w.s.Run(run).Paused != nil {
 				rt.Fatal("a run that has ended is paused")
 			}
-			_, last := w.s.Settled()
+			last := w.s.LastSettled()
 			start = StartingConditions{Type: StartContinuation, Reason: ReasonContinue, Source: &Position{RunID: run, CheckpointSHA: w.s.Base}}
 			if last != nil {
 				start.Source.RunID, start.Source.AfterCodon = last.Run.RunID, &last.Codon.CodonID

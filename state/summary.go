@@ -20,10 +20,8 @@ type Summary struct {
 	// Worked is how long all final records took, from the start of each to its end.
 	Worked time.Duration
 	// From is the index in the plan of the first entry that State has.
-	From int
-	// Straight: nothing after Done is settled, so that Done continues one by one.
-	Straight bool
-	Caveats  Caveats // as State.Caveats
+	From    int
+	Caveats Caveats // as State.Caveats
 }
 
 // summaryPlan is how many entries of the plan a summary has from Done on.
@@ -31,19 +29,8 @@ const summaryPlan = 64
 
 // Summary returns the summary of a state. Complexity: its records and entries.
 func (s *State) Summary() Summary {
-	settled, _ := s.Settled()
-	h := Summary{Planned: s.plan.len(), Straight: true}
-	for i, e := range s.plan.items {
-		switch {
-		case settled[e.CodonID] == nil:
-			h.Straight = h.Straight && h.Done <= i
-		case h.Done == i:
-			h.Done++
-			h.Caveats = h.Caveats.with(settled[e.CodonID])
-		default:
-			h.Straight = false
-		}
-	}
+	finished := s.Finished()
+	h := Summary{Done: len(finished), Planned: s.plan.len(), Caveats: CaveatsOf(finished)}
 	trimmed := *s
 	trimmed.Runs = make([]*Run, len(s.Runs))
 	for i, r := range s.Runs {
@@ -96,7 +83,7 @@ func (h Summary) Apply(seq uint64, t Transition) (Summary, bool) {
 	default:
 		return h, false
 	}
-	if h.State.Position != nil || !h.Straight {
+	if h.State.Position != nil {
 		return h, false
 	}
 	next, err := Apply(h.State, seq, t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -459,20 +460,19 @@ func (g History) replan(s *state.State) (*state.State, error) {
 }
 
 // Derive is the plan that a program gives a state: it is laid out as far as the outcomes of
-// its codons go. From the first codon on that is still to run no outcome counts: what stands
-// after it in an adopted program runs again, and a loop that has ended there begins again. Once
-// that codon has ended, the older records of those after it count again.
+// its codons go. The outcomes of those count that are finished (see state.State.Finished): what
+// stands in an adopted program after a codon that is still to run runs again, and a loop that
+// has ended there begins again.
 func Derive(p *plan.Program, s *state.State) []plan.Entry {
 	outcome := Outcomes(s)
-	has := func(e plan.Entry) bool { _, ended := outcome(e.CodonID); return ended }
 	entries := p.Derive(outcome)
-	open := slices.IndexFunc(entries, func(e plan.Entry) bool { return !has(e) })
-	if open < 0 || !slices.ContainsFunc(entries[open:], has) {
+	finished := s.FinishedOf(ids(entries))
+	if !slices.ContainsFunc(entries[len(finished):], func(e plan.Entry) bool { _, ended := outcome(e.CodonID); return ended }) {
 		return entries
 	}
 	counts := map[plan.CodonID]bool{}
-	for _, e := range entries[:open] {
-		counts[e.CodonID] = true
+	for _, c := range finished {
+		counts[c.CodonID] = true
 	}
 	return p.Derive(func(id plan.CodonID) (plan.Outcome, bool) {
 		if !counts[id] {
@@ -480,6 +480,16 @@ func Derive(p *plan.Program, s *state.State) []plan.Entry {
 		}
 		return outcome(id)
 	})
+}
+
+func ids(entries []plan.Entry) iter.Seq[plan.CodonID] {
+	return func(yield func(plan.CodonID) bool) {
+		for _, e := range entries {
+			if !yield(e.CodonID) {
+				return
+			}
+		}
+	}
 }
 
 // Outcomes tells a plan how the codons on the lineage path ended.

@@ -19,7 +19,7 @@ import (
 
 // headSchema is the version of headFile: a head of another version is not read,
 // and written again with the next save.
-const headSchema = 5
+const headSchema = 6
 
 // headFile is a projection: where an execution stood when state.json was last
 // saved, and by which files that can be told. A reader that finds the files
@@ -39,7 +39,6 @@ type headFile struct {
 	Done     int           `json:"done"`
 	Planned  int           `json:"planned"`
 	From     int           `json:"from"`
-	Straight bool          `json:"straight"`
 	Caveats  state.Caveats `json:"caveats,omitzero"`
 	Past     state.USD     `json:"past"`
 	Replayed state.USD     `json:"pastReplayed"`
@@ -81,7 +80,7 @@ func WriteHead(fsys vfs.FS, l layout.Layout, boot string, s *state.State, end jo
 		return
 	}
 	body, err := json.Marshal(headFile{Schema: headSchema, Boot: boot, Files: files, Journal: current, End: end,
-		Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: h.Past.Cost, Replayed: h.Past.Replayed, Worked: int64(h.Worked), State: string(text)}, json.Deterministic(true))
+		Done: h.Done, Planned: h.Planned, From: h.From, Caveats: h.Caveats, Past: h.Past.Cost, Replayed: h.Past.Replayed, Worked: int64(h.Worked), State: string(text)}, json.Deterministic(true))
 	if err != nil {
 		return
 	}
@@ -106,7 +105,7 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 	if err != nil {
 		return state.Summary{}, false
 	}
-	head := state.Summary{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Straight: h.Straight, Caveats: h.Caveats, Past: state.Bill{Cost: h.Past, Replayed: h.Replayed}, Worked: time.Duration(h.Worked)}
+	head := state.Summary{State: s, Done: h.Done, Planned: h.Planned, From: h.From, Caveats: h.Caveats, Past: state.Bill{Cost: h.Past, Replayed: h.Replayed}, Worked: time.Duration(h.Worked)}
 	err = journal.ReadAfter(fsys, l.Events(), h.End, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil

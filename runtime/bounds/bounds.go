@@ -67,13 +67,13 @@ func (b Bounds) flag() string {
 // The error says that the codon cannot be run alone from there. Complexity: the lineage path
 // and the plan.
 func (b Bounds) Start(s *state.State) (over string, err error) {
-	entries, next := s.ExecutionPlan(), s.Next()
+	entries, finished := s.ExecutionPlan(), s.Finished()
+	next := len(finished)
 	if b.Codon == "" || next >= len(entries) {
 		return "", nil
 	}
-	settled, _ := s.Settled()
-	if c := settled[b.Codon]; c != nil {
-		return fmt.Sprintf("codon %s is finished already (%s): %s has nothing to run", b.Codon, c.Status, b.flag()), nil
+	if i := s.PlanIndex(b.Codon); i >= 0 && i < next {
+		return fmt.Sprintf("codon %s is finished already (%s): %s has nothing to run", b.Codon, finished[i].Status, b.flag()), nil
 	}
 	for _, e := range entries[next:] {
 		if e.CodonID != b.Codon && !b.within(e.LoopContext) {

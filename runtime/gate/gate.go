@@ -87,11 +87,11 @@ func Behind(s *state.State, next int) (list []Standing) {
 	if own == nil && ofLoop == nil { // to find records takes as long as the lineage path is
 		return nil
 	}
-	settled, _ := s.Settled()
-	record := settled[e.CodonID]
-	if record == nil {
+	finished := s.Finished()
+	if next > len(finished) {
 		return nil
 	}
+	record := finished[next-1]
 	if record.Status == state.Skipped { // which leaves nothing to ask about but the loop
 		own = nil
 	}
@@ -124,7 +124,7 @@ func Ahead(s *state.State, next int) (list []Standing) {
 		return nil
 	}
 	judged := s.InitialCheckpoint
-	if _, last := s.Settled(); last != nil {
+	if last := s.LastSettled(); last != nil {
 		judged = workOf(s, last.Codon.CodonID)
 	}
 	if ofLoop != nil {
@@ -209,8 +209,8 @@ func (g Standing) Fail(s *state.State, run state.RunID, now state.Time, base sta
 	record := &state.Codon{CodonID: g.Codon.CodonID, StartTime: now, Status: state.Preparing, LoopContext: g.Codon.LoopContext,
 		Attempt: attempt, Model: g.Codon.Codon.Model.String(), BaseCheckpoint: base}
 	if g.Gate.When == plan.After { // it says of an attempt how it has ended after all
-		if settled, _ := s.Settled(); settled[g.Codon.CodonID] != nil {
-			judged := settled[g.Codon.CodonID]
+		if finished, i := s.Finished(), s.PlanIndex(g.Codon.CodonID); i >= 0 && i < len(finished) {
+			judged := finished[i]
 			record.BaseCheckpoint, record.Harness, record.ProjectHead = judged.BaseCheckpoint, judged.Harness, judged.ProjectHead
 			if attempt > 1 { // which this run has made
 				record.Attempt = judged.Attempt

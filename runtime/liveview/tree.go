@@ -73,7 +73,7 @@ func (v *View) Tree() *Tree {
 	for i, e := range s.ExecutionPlan() {
 		n := &Node{Codon: e.CodonID, Name: e.Codon.Name, Model: e.Codon.Model.String(), Next: i == next, plan: e}
 		codons[e.CodonID] = n
-		if at := newest[e.CodonID]; at.Codon != nil && i <= next {
+		if at := newest[e.CodonID]; at.Codon != nil && (i < next || i == next && !at.Codon.Settled()) {
 			n.record(v, at)
 		}
 		t.place(v, n, e)

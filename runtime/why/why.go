@@ -248,8 +248,8 @@ func effect(c *state.Codon, last bool, run *state.Run, crashed bool) (Effect, st
 
 // standing is where a codon is in the plan now.
 func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool, now time.Time) (string, string) {
-	settled, _ := s.Settled()
-	at, next := s.PlanIndex(id), s.Next()
+	finished := s.Finished()
+	at, next := s.PlanIndex(id), len(finished)
 	entries := s.ExecutionPlan()
 	asks, refused := gate.At(s), (*gate.Standing)(nil)
 	if asks != nil && asks.Refused(now) {
@@ -262,8 +262,8 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 	switch {
 	case refused != nil && refused.Codon.CodonID == id:
 		return "failed", fmt.Sprintf("its gate %s was not passed (%s): the next run has it fail, and its onFailure applies", refused.Name, refused.Why(now))
-	case settled[id] != nil:
-		return "finished", fmt.Sprintf("it is finished (%s), and does not run again unless you go back to before it: `hank retry %s`", ending(settled[id]), shell.Quote(string(id)))
+	case at >= 0 && at < next:
+		return "finished", fmt.Sprintf("it is finished (%s), and does not run again unless you go back to before it: `hank retry %s`", ending(finished[at]), shell.Quote(string(id)))
 	case newest != nil && !newest.Status.Terminal() && crashed:
 		return "interrupted", "it was interrupted by a crash, and `hank run` continues or repeats it"
 	case newest != nil && !newest.Status.Terminal():
@@ -281,6 +281,10 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 		return "failed", fmt.Sprintf("it failed (%s), and is tried again: by its run while that is in progress, and else by `hank run`", reason(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed:
 		return "failed", fmt.Sprintf("it failed (%s); `hank retry` runs it again", reason(newest))
+	case at > 0 && at == next && wasFinished(s, id):
+		return "next", fmt.Sprintf("it is next: it was finished before codon %s, which comes before it in the plan, and runs again", entries[at-1].CodonID)
+	case at > next && wasFinished(s, id):
+		return "waiting", fmt.Sprintf("it was finished, and runs again after codon %s, which comes before it in the plan", entries[next].CodonID)
 	case at >= 0 && at == next && len(attempts) > 0 && slices.Contains([]Effect{EndedRun, Cut, Standing}, attempts[0].Effect) && s.RunAtPosition() != nil && s.RunAtPosition().Len() == 0:
 		return "next", "it is next: it did not finish, and the run after that began nothing"
 	case at >= 0 && at == next && len(attempts) > 0:
@@ -297,6 +301,16 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 		return "abandoned", "it ran, but is not in the plan any more: the execution went back, its loop ended earlier, or the hank was changed"
 	}
 	return "unplanned", unplanned(s, id)
+}
+
+// wasFinished reports whether the newest record of a codon on the lineage path is settled.
+func wasFinished(s *state.State, id state.CodonID) bool {
+	for step := range s.Backward() {
+		if step.Codon.CodonID == id {
+			return step.Codon.Settled()
+		}
+	}
+	return false
 }
 
 // unplanned says why an iteration of a loop is not in the plan.

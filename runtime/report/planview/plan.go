@@ -130,7 +130,7 @@ func Of(v *recovery.View) *Plan {
 	for i, e := range entries {
 		entry := x.entry(i, e.Entry)
 		entry.Next = i == next
-		if at := newest[e.CodonID]; at.Codon != nil && i <= next {
+		if at := newest[e.CodonID]; at.Codon != nil && (i < next || i == next && !at.Codon.Settled()) {
 			entry.Status, entry.Checkpoint = at.Codon.Status, at.Codon.Checkpoint()
 			entry.Verdict, entry.But = verdict.OfCodon(at.Codon, verdict.OfRun(v, at.Run)), verdict.Qualification(at.Codon)
 		}
