@@ -126,6 +126,7 @@ func playing(t *testing.T, refused func(turn int) modelserver.Error, script ...a
 // TestARealAgentIsKilledTogetherWithTheRuntime: of what it has started nothing is left when
 // the next run takes the checkpoint, whatever it did to stay; and the session is continued.
 func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
+	short.Skip(t)
 	eachAgent(t, []string{"claude", "codex", "gemini", "pi"}, func(t *testing.T, a realAgent) {
 		// Two that have left their sessions, ignore every signal that can be ignored and write
 		// all the time, and one in the background of a shell that is gone. Gemini CLI refuses
@@ -185,6 +186,7 @@ func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 // TestARealAgentContinuesAfterARollback: files are back, what came later is in no checkpoint,
 // and the session is continued once more.
 func TestARealAgentContinuesAfterARollback(t *testing.T) {
+	short.Skip(t)
 	eachAgent(t, []string{"claude", "codex"}, func(t *testing.T, a realAgent) {
 		server := playing(t, nil, act{command: "echo first >first", text: "I will."}, act{text: "Done."}, act{command: "echo second >second", text: "I will make what is undone."}, act{text: "Done."},
 			act{command: "echo third >third", text: "I will."}, act{text: "Done."})
@@ -220,6 +222,7 @@ func TestARealAgentContinuesAfterARollback(t *testing.T) {
 // TestARealAgentIsContinuedAfterAUsageLimit: the run waits for what the provider says, and
 // then tells the agent to continue, in its session and with the files that it has written.
 func TestARealAgentIsContinuedAfterAUsageLimit(t *testing.T) {
+	short.Skip(t)
 	eachAgent(t, []string{"codex", "gemini"}, func(t *testing.T, a realAgent) {
 		var over atomic.Bool
 		limited := func(turn int) modelserver.Error {

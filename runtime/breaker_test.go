@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hank/internal/programtest"
+	"hank/internal/short"
 	"hank/runtime/breaker"
 	"hank/runtime/exitcode"
 	"hank/runtime/usagelimit"
@@ -124,6 +125,7 @@ func (s *stage) untilItWaits(group *sync.WaitGroup, code exitcode.Code) <-chan s
 // begin; then the test has a longer one.
 func TestALimitIsMetOnce(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for seconds := 2; !metOnce(t, seconds); seconds *= 2 {
 		if seconds > 100 {
 			t.Fatal("the machine is too slow")
@@ -179,6 +181,7 @@ func metOnce(t *testing.T, seconds int) bool {
 // be over, and not by every run.
 func TestALimitThatStaysIsProbedByOne(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	p := aProvider(t)
 	p.says(t, "limit", resets("1 second"))
 	var group sync.WaitGroup
@@ -228,6 +231,7 @@ func TestWhatDoesNotWaitAsks(t *testing.T) {
 // through, in the same run and in the next.
 func TestTheSessionOutlivesAnAttemptThatWasNotMade(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	p := aProvider(t)
 	s := stageAt(t, p, "")
 	p.says(t, "works", "yes")

@@ -8,6 +8,7 @@ import (
 
 	"hank/checkpoint/remote"
 	"hank/internal/modelserver"
+	"hank/internal/short"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
 	"hank/runtime/report"
@@ -100,6 +101,7 @@ func TestTheRealClaudeWorksThroughAHank(t *testing.T) {
 
 func TestARealClaudeCanBePlayedAgain(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, server := claudeStage(t, writes, written, extends, extended)
 	s.must(ModeRun, exitcode.Done)
 	server.Close()
@@ -117,6 +119,7 @@ func TestARealClaudeCanBePlayedAgain(t *testing.T) {
 // The command line says "success" of a request that the provider refused.
 func TestAnAPIErrorOfTheRealClaudeIsAFailedCodon(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, _ := claudeStage(t, writes, written, modelserver.Turn{Error: modelserver.Error{Status: 400, Message: "messages.3.content: Input should be a valid list"}, Repeat: true})
 	s.must(ModeRun, exitcode.Failed)
 	failed := s.last("extend")
@@ -145,6 +148,7 @@ func TestAnAPIErrorOfTheRealClaudeIsAFailedCodon(t *testing.T) {
 // for, is no failure of the codon, and a plain run does the codon again.
 func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	for name, c := range map[string]struct {
 		refusal    modelserver.Error
 		says, next string
@@ -187,6 +191,7 @@ func TestARefusedKeyOrModelEndsTheAgentAtOnce(t *testing.T) {
 // done again, nor what came after the checkpoint of a rollback. What it had said is kept.
 func TestTheRealClaudeDoesNotRememberWhatWasRolledBack(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s, _ := claudeStage(t, writes, written, extends, extended)
 	s.must(ModeRun, exitcode.Done)
 	first := s.last("extend")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hank/internal/modelserver"
+	"hank/internal/short"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/runtime/usagelimit"
@@ -186,6 +187,7 @@ func TestAWaitKilledAnywhere(t *testing.T) {
 // session all the same.
 func TestTheRealClaudeContinuesAfterAKillInItsWait(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	limit := modelserver.Turn{Error: modelserver.Error{Status: 429, Message: "You've hit your session limit · resets in 2 hours"}}
 	s, server := claudeStage(t, writes, limit, limit, written, extends, extended)
 	s.waiting(exitcode.Stopped, func(r chan<- codon.Request) {
@@ -206,6 +208,7 @@ func TestTheRealClaudeContinuesAfterAKillInItsWait(t *testing.T) {
 // The real agent is told to go on in its session, in the workspace as it has left it.
 func TestTheRealClaudeContinuesAfterALimit(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	limit := modelserver.Turn{Error: modelserver.Error{Status: 429, Message: "You've hit your session limit · resets in 1 second"}}
 	s, server := claudeStage(t, writes, limit, limit, written, extends, extended)
 	s.must(ModeRun, exitcode.Done)

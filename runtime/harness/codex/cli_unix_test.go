@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/runtime/harness"
 )
 
@@ -29,6 +30,7 @@ func TestRealAgent(t *testing.T) { agent.Live(t, scenarios, *update) }
 // file, what the model was told in the second turn, and the live observations.
 func TestRealAgentWritesAndRemembers(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := agent.Remembers(t, scenarios["two turns of one session, the second with another system prompt"],
 		"SessionStarted Message Message ToolUse ToolResult Message Result", 3)
 	s.MustBeTold("assistant: I will write hello.txt.", "developer: FIRST-SYSTEM-PROMPT", "user: "+replaces+"OTHER-SYSTEM-PROMPT"+replaced+"Do resumed.")
@@ -38,6 +40,7 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 // Of a login of another kind that could not be tried the writing is the same.
 func TestRealAgentWritesItsLoginThroughTheLink(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	user, file := login(t, aLogin)
 	req := request(t, func(r *harness.Request) {
 		r.Environ, r.Agent.Path = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + user}, agent.CLI(t)

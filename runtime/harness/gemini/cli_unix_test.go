@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hank/internal/modelserver"
+	"hank/internal/short"
 	"hank/runtime/harness"
 	"hank/runtime/harness/internal/harnesstest"
 )
@@ -31,6 +32,7 @@ func TestRealAgent(t *testing.T) { agent.Live(t, scenarios, *update) }
 // file, what the model was told in the second turn, and the live observations.
 func TestRealAgentWritesAndRemembers(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := agent.Remembers(t, scenarios["two turns of one session, the second with another system prompt"],
 		"SessionStarted Message ToolUse ToolResult Message Result", 3)
 	turns := s.Server.Turns()
@@ -48,6 +50,7 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 // prints is read: by itself it would end before that, and its result would be lost.
 func TestRealAgentTakesWhatItIsGivenAndPrintsMuch(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	s := agent.Stage(t, scenario{Script: []modelserver.Turn{run("seq 1 300000; env | grep NODE_OPTIONS; true"), harnesstest.Done("Counted.")}})
 	req := request(t, func(r *harness.Request) {
 		r.Prompt, r.Model, r.Effort = "/help me, @nobody", agent.Model, "low"

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"hank/internal/short"
 	"hank/runtime/harness"
 	"hank/runtime/harness/internal/harnesstest"
 )
@@ -95,6 +96,7 @@ func google(t *testing.T) (proxy, authority string, renewals *atomic.Int32) {
 // The agent renews a login by writing into the file, not by putting another in its place.
 func TestRealAgentRenewsItsLoginThroughTheLink(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	proxy, authority, renewals := google(t)
 	user, dir := login(t, map[string]string{loginName: aLogin})
 	req := request(t, func(r *harness.Request) {

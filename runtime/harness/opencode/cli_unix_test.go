@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"hank/internal/short"
 	"hank/runtime/harness"
 )
 
@@ -35,6 +36,7 @@ func TestRealAgent(t *testing.T) { agent.Live(t, scenarios, *update) }
 // the user's own configuration. Every request is of the conversation: none is unaccounted.
 func TestRealAgentWritesAndRemembers(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	sc := scenarios["two turns of one session, the second with another system prompt"]
 	sc.Prepare = configured(`{"provider":{"lab":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"{env:LAB_URL}","apiKey":"{env:LAB_API_KEY}"},"models":{"small":{}}}}}`)
 	s := compatible.Remembers(t, sc, "SessionStarted Message Message ToolUse ToolResult Message Result", 2)
@@ -57,6 +59,7 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 // The agent renews a login by writing into the file, not by putting another in its place.
 func TestRealAgentWritesItsLoginThroughTheLink(t *testing.T) {
 	t.Parallel()
+	short.Skip(t)
 	home := user(t, map[string]string{authFile: aLogin})
 	req := request(t, func(r *harness.Request) {
 		r.Environ, r.Agent.Path = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}, agent.CLI(t)

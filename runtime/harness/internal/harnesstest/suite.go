@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hank/internal/modelserver"
+	"hank/internal/short"
 	"hank/runtime/harness"
 	"hank/state"
 )
@@ -265,6 +266,7 @@ func (s *Stage) record(name string, transcript []byte) {
 // Live plays the scenarios with the pinned command line against the stand-in server.
 // With update each transcript is recorded anew.
 func (a Agent) Live(t *testing.T, scenarios map[string]Scenario, update bool) {
+	short.Skip(t)
 	a.CLI(t)
 	for name, sc := range scenarios {
 		if sc.Long && !update && os.Getenv("HANK_LONG") == "" {
