@@ -75,7 +75,7 @@ func statusWord(s *report.Status) term.Painted {
 	switch word := s.Verdict.String(); s.Verdict {
 	case verdict.Running:
 		return term.Green(os.Stdout, word)
-	case verdict.Failed, verdict.Crashed, verdict.Blocked:
+	case verdict.Failed, verdict.Crashed, verdict.Interrupted, verdict.Blocked:
 		return term.Red(os.Stdout, word)
 	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Refused, verdict.RolledBack, verdict.Waiting, verdict.Unavailable, verdict.Held:
 		return term.Yellow(os.Stdout, word)

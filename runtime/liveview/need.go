@@ -48,6 +48,8 @@ func NeedOf(s *report.Status) *Need {
 		return &Need{Hold, "held " + report.HeldText(s.Hold), s.Release}
 	case s.Verdict == verdict.Blocked:
 		return need(Blocked, blockedBy(s))
+	case s.Verdict == verdict.Interrupted:
+		return need(Failure, "a change of the workspace was interrupted")
 	case s.Live && s.Waiting != nil:
 		return need(Limit, s.Waiting.Says())
 	case s.Live && s.Silent:

@@ -288,7 +288,7 @@ func Symbol(of verdict.Verdict, plain bool) string {
 		rich, ascii = "✓", "+"
 	case verdict.Failed, verdict.Refused:
 		rich, ascii = "✗", "x"
-	case verdict.Crashed:
+	case verdict.Crashed, verdict.Interrupted:
 		rich, ascii = "‼", "!"
 	case verdict.Stopped, verdict.Budget, verdict.Held, verdict.Paused, verdict.RolledBack:
 		rich, ascii = "■", "="

@@ -318,6 +318,8 @@ func happened(s Status, option string) string {
 		return "nothing has run yet"
 	case verdict.Blocked:
 		return "blocked: nothing runs before this is resolved"
+	case verdict.Interrupted:
+		return "a change of the workspace was interrupted"
 	case verdict.RolledBack:
 		return fmt.Sprintf("rolled back to checkpoint %s", Short(s.Position.CheckpointSHA))
 	case verdict.Completed:
@@ -413,10 +415,10 @@ func (d *Diagnosis) judge() {
 	if len(d.Lost) > 0 {
 		d.Condition = WithLosses
 	}
-	if slices.ContainsFunc(d.Findings, func(f finding.Finding) bool { return f.Severity == finding.Mended }) {
+	if d.unfinished || slices.ContainsFunc(d.Findings, func(f finding.Finding) bool { return f.Severity == finding.Mended }) {
 		d.Condition = NeedsRepair
 	}
-	if invalid || d.unfinished || !d.whole() {
+	if invalid || !d.whole() {
 		d.Condition = NeedsYou
 	}
 	d.Healthy = d.Condition == Healthy

@@ -548,9 +548,14 @@ func (s *Status) gates(v *recovery.View, now time.Time) {
 		}
 		s.gatesOf(v.State, now)
 	}
-	if s.Hold != nil && !s.Live && s.Verdict != verdict.Blocked && s.Verdict != verdict.Creating {
+	if s.Hold != nil && !s.Live && !s.mustFirst() {
 		s.Verdict, s.Command, s.asks = verdict.Held, "hank release", true
 	}
+}
+
+// mustFirst reports whether something comes before a gate and a hold.
+func (s *Status) mustFirst() bool {
+	return s.Verdict == verdict.Blocked || s.Verdict == verdict.Interrupted || s.Verdict == verdict.Creating
 }
 
 func (s *Status) gatesOf(st *state.State, now time.Time) {
@@ -559,7 +564,7 @@ func (s *Status) gatesOf(st *state.State, now time.Time) {
 		s.Next = ""
 	}
 	switch {
-	case s.Verdict == verdict.Blocked || s.Verdict == verdict.Creating:
+	case s.mustFirst():
 	case g != nil && g.Waiting() && !g.Expired(now):
 		s.Gate = gate.ViewOf(g.Request, s.Workspace)
 		if s.Verdict, s.asks = verdict.Waiting, true; !s.Live {

@@ -517,7 +517,7 @@ func colourOf(of verdict.Verdict) string {
 	switch of {
 	case verdict.Completed:
 		return green
-	case verdict.Failed, verdict.Crashed, verdict.Blocked, verdict.Refused:
+	case verdict.Failed, verdict.Crashed, verdict.Interrupted, verdict.Blocked, verdict.Refused:
 		return red
 	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.RolledBack, verdict.Skipped:
 		return yellow

@@ -33,9 +33,10 @@ const (
 	// Unavailable: the provider does not answer for now. The run waits, and continues the
 	// codon.
 	Unavailable Verdict = "unavailable"
-	Held        Verdict = "held"    // by the user: nothing runs
-	Paused      Verdict = "paused"  // hank itself could not continue, or a codon has no retry left and says to pause
-	Blocked     Verdict = "blocked" // nothing can run before a decision
+	Held        Verdict = "held"        // by the user: nothing runs
+	Paused      Verdict = "paused"      // hank itself could not continue, or a codon has no retry left and says to pause
+	Blocked     Verdict = "blocked"     // nothing can run before a decision
+	Interrupted Verdict = "interrupted" // a move was; the next command finishes it
 	RolledBack  Verdict = "rolled back"
 	Skipped     Verdict = "skipped"
 )
@@ -60,8 +61,10 @@ func OfExecution(v *recovery.View) Verdict {
 		return Creating
 	case v.Live:
 		return Running
-	case v.Blocked != nil || v.Unfinished():
+	case v.Blocked != nil:
 		return Blocked
+	case v.Unfinished():
+		return Interrupted
 	case run != nil:
 		return sinceEnd(v.State, On(run, v.Live, v.Crashed(run)))
 	case v.State.Position == nil:

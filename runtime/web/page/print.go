@@ -133,7 +133,7 @@ func class(v any) string {
 	switch verdict.Verdict(fmt.Sprint(v)) {
 	case verdict.Completed:
 		return "good"
-	case verdict.Failed, verdict.Crashed, verdict.Blocked:
+	case verdict.Failed, verdict.Crashed, verdict.Interrupted, verdict.Blocked:
 		return "bad"
 	case verdict.Skipped, verdict.NotBegun, "", next, toCome:
 		return "dim"
