@@ -45,6 +45,10 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 		return nil, l.out.Sorted(name)
 	}
 	l.hank = h
+	var inHank <-chan []secretText
+	if !l.frozen { // what is stored is stored
+		inHank = secretTexts(h.doc)
+	}
 	p := &Program{Hank: h, Name: name, Settings: layers.Merge(h.Overrides.Settings()), Model: layers.Flags.Model, texts: map[string]string{}, sources: l.copies, models: map[string]model.Ref{}}
 	l.lookup = p.choose(l.lookup)
 	h.resolve(overrideFrom(layers, h), l.lookup, &l.out)
@@ -58,8 +62,8 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 	if !l.out.AnyIDs {
 		l.misplaced()
 	}
-	if !l.frozen { // what is stored is stored
-		l.secrets(name)
+	if inHank != nil {
+		l.secrets(name, <-inHank)
 	}
 	if diagnostic.HasErrors(l.out.List) {
 		return nil, l.out.Sorted(name)

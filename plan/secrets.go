@@ -14,13 +14,9 @@ import (
 // secrets warns of keys in the texts of a hank, and of files with secrets among
 // those that it copies: all of them are stored with every execution, and what
 // is copied into the workspace is in its checkpoints.
-func (l *loader) secrets(name string) {
-	if l.hank.doc != nil && l.hank.doc.Root != nil {
-		l.hank.doc.Root.EachText(func(n *jsonshape.Node, pointer func() string) {
-			if secret.Text(n.Text) != n.Text {
-				l.warnOfSecret(l.hank.doc, n.Start, pointer())
-			}
-		})
+func (l *loader) secrets(name string, inHank []secretText) {
+	for _, at := range inHank {
+		l.warnOfSecret(l.hank.doc, at.start, at.pointer)
 	}
 	for _, file := range slices.Sorted(maps.Keys(l.files)) {
 		if f := l.files[file]; f.ok && file != name {
@@ -37,6 +33,27 @@ func (l *loader) secrets(name string) {
 			}
 		}
 	}
+}
+
+// secretText is where a text of the hank is that holds what looks like a key.
+type secretText struct {
+	start   int
+	pointer string
+}
+
+// secretTexts looks for them on its own: that takes a tenth of the time that all takes.
+func secretTexts(doc *jsonshape.Document) <-chan []secretText {
+	result := make(chan []secretText, 1)
+	go func() {
+		var found []secretText
+		doc.Root.EachText(func(n *jsonshape.Node, pointer func() string) {
+			if secret.Text(n.Text) != n.Text {
+				found = append(found, secretText{n.Start, pointer()})
+			}
+		})
+		result <- found
+	}()
+	return result
 }
 
 func (l *loader) warnOfSecret(doc *jsonshape.Document, at int, pointer string) {

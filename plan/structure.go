@@ -147,11 +147,11 @@ func (h *Hank) literalPlaceholders(p place, out *diagnostic.Reporter) {
 	if out.AnyIDs {
 		return
 	}
-	for _, field := range []string{"rigSetup", "env", "exec", "checkpointedFiles", "outputFiles", "archiveOnSuccess", "skipIf/command", "expect/command", "terminateOn"} {
-		at := p.pointer + "/" + field
-		h.doc.At(at).EachText(func(n *jsonshape.Node, pointer func() string) {
+	in := h.doc.At(p.pointer)
+	for _, field := range []string{"/rigSetup", "/env", "/exec", "/checkpointedFiles", "/outputFiles", "/archiveOnSuccess", "/skipIf/command", "/expect/command", "/terminateOn"} {
+		in.At(field).EachText(func(n *jsonshape.Node, pointer func() string) {
 			if found, variable := variables.First(n.Text, h.Variables); found != "" && !strings.HasSuffix(pointer(), "/copy/from") { // which does not exist
-				h.report(out, at+pointer(), "placeholder-literal", "write what it stands for: paths here are in the workspace, and a process has its value in "+variable, "%s is not replaced here", found)
+				h.report(out, p.pointer+field+pointer(), "placeholder-literal", "write what it stands for: paths here are in the workspace, and a process has its value in "+variable, "%s is not replaced here", found)
 			}
 		})
 	}

@@ -43,35 +43,37 @@ type Node struct {
 // EachText calls visit for each string in the value, or that is one; names of members are none.
 // Its pointer (RFC 6901) from the value on is worked out only where it is asked for. n may be nil.
 func (n *Node) EachText(visit func(text *Node, pointer func() string)) {
-	if n != nil {
-		n.eachText(nil, visit)
+	if n == nil {
+		return
 	}
-}
-
-func (n *Node) eachText(at *step, visit func(*Node, func() string)) {
-	if n.Kind == '"' {
-		visit(n, at.pointer)
+	type step struct {
+		in  *Node
+		kid int
 	}
-	for i := range n.Kids {
-		n.Kids[i].eachText(&step{at, n, i}, visit)
+	var path []step
+	pointer := func() string {
+		var text strings.Builder
+		for _, s := range path {
+			if text.WriteByte('/'); s.in.Kind == '{' {
+				text.WriteString(Escape(s.in.Names[s.kid].Text))
+			} else {
+				text.WriteString(strconv.Itoa(s.kid))
+			}
+		}
+		return text.String()
 	}
-}
-
-// step leads from the value around a kid to it; nil is the root.
-type step struct {
-	before *step
-	in     *Node
-	kid    int
-}
-
-func (s *step) pointer() string {
-	switch {
-	case s == nil:
-		return ""
-	case s.in.Kind == '{':
-		return s.before.pointer() + "/" + Escape(s.in.Names[s.kid].Text)
+	var walk func(*Node)
+	walk = func(n *Node) {
+		if n.Kind == '"' {
+			visit(n, pointer)
+		}
+		for i := range n.Kids {
+			path = append(path, step{n, i})
+			walk(&n.Kids[i])
+			path = path[:len(path)-1]
+		}
 	}
-	return s.before.pointer() + "/" + strconv.Itoa(s.kid)
+	walk(n)
 }
 
 // name is a member's name and where it is.
@@ -296,11 +298,17 @@ func (doc *Document) Find(pointer string) int {
 }
 
 // At is the value that a JSON pointer names, or nil.
-func (doc *Document) At(pointer string) *Node {
-	n := doc.Root
-	for _, step := range Steps(pointer) {
-		if n == nil {
-			return nil
+func (doc *Document) At(pointer string) *Node { return doc.Root.At(pointer) }
+
+// At is the value that a JSON pointer names from this one on, or nil. n may be nil.
+func (n *Node) At(pointer string) *Node {
+	for pointer != "" && n != nil {
+		step, rest := pointer[1:], ""
+		if i := strings.IndexByte(step, '/'); i >= 0 {
+			step, rest = step[:i], step[i:]
+		}
+		if pointer = rest; strings.Contains(step, "~") {
+			step = unescape.Replace(step)
 		}
 		n = n.Step(step)
 	}
