@@ -331,6 +331,9 @@ func happened(s Status, option string) string {
 		if last != nil && last.Interrupted != "" {
 			return fmt.Sprintf("codon %s was stopped", last.CodonID)
 		}
+		if s.RunStatus == state.StatusCompleted {
+			return "the last run ended before codons that run again"
+		}
 		return "the last run was stopped"
 	case verdict.Waiting:
 		return "waiting at gate " + s.Gate.Gate

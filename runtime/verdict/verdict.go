@@ -65,6 +65,8 @@ func OfExecution(v *recovery.View) Verdict {
 		return Blocked
 	case v.Unfinished():
 		return Interrupted
+	case run != nil && run.Status == state.StatusCompleted && v.Head.Done < v.Head.Planned: // by an older hank: see decision 205
+		return sinceEnd(v.State, Stopped)
 	case run != nil:
 		return sinceEnd(v.State, On(run, v.Live, v.Crashed(run)))
 	case v.State.Position == nil:

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hank/plan"
+	"hank/recovery"
 	"hank/runtime/budget"
 	"hank/state"
 )
@@ -116,5 +117,16 @@ func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
 	over.Finished = true
 	if got, want := Qualification(c), "its budget is reached ($0.50 of $0.40)"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Older versions of hank took for finished what an adopted program runs again.
+func TestWhatRunsAgainIsNotCompleted(t *testing.T) {
+	t.Parallel()
+	v := &recovery.View{State: &state.State{Runs: []*state.Run{{RunID: "r", Status: state.StatusCompleted}}}}
+	for done, want := range map[int]Verdict{4: Completed, 2: Stopped} {
+		if v.Head = (state.Summary{State: v.State, Done: done, Planned: 4}); OfExecution(v) != want {
+			t.Errorf("with %d of 4 codons finished it is %s", done, OfExecution(v))
+		}
 	}
 }
