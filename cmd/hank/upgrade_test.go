@@ -83,12 +83,12 @@ var upgrades = map[string]struct {
 	"branch-removed":      {verdict: "completed", then: []string{"0 run"}},
 
 	"move-safe":     {verdict: "completed", then: []string{"0 run"}},
-	"move-intended": {verdict: "blocked", first: "0 doctor --fix", then: []string{"0 doctor --fix", "0 run"}},
-	"move-renaming": {verdict: "blocked", first: "0 doctor --fix", then: []string{"0 doctor --fix", "0 run"}},
-	"move-deleting": {verdict: "blocked", first: "0 doctor --fix", then: []string{"0 run"}},
-	"move-applied":  {verdict: "blocked", first: "0 doctor --fix", then: []string{"0 run"}},
-	"undo-killed":   {verdict: "blocked", first: "0 doctor --fix", then: []string{"0 run"}},
-	"retry-killed":  {verdict: "blocked", first: "0 doctor --fix", then: []string{"0 run"}},
+	"move-intended": {verdict: "interrupted", first: "0 doctor --fix", then: []string{"0 doctor --fix", "0 run"}},
+	"move-renaming": {verdict: "interrupted", first: "0 doctor --fix", then: []string{"0 doctor --fix", "0 run"}},
+	"move-deleting": {verdict: "interrupted", first: "0 doctor --fix", then: []string{"0 run"}},
+	"move-applied":  {verdict: "interrupted", first: "0 doctor --fix", then: []string{"0 run"}},
+	"undo-killed":   {verdict: "interrupted", first: "0 doctor --fix", then: []string{"0 run"}},
+	"retry-killed":  {verdict: "interrupted", first: "0 doctor --fix", then: []string{"0 run"}},
 
 	"adopted":         {verdict: "completed", other: true},
 	"adoption-killed": {verdict: "crashed", other: true},
@@ -98,7 +98,7 @@ var upgrades = map[string]struct {
 // hank is used up: a limit of the command line that made one end is in force no more.
 var proceedsBy = map[string]any{
 	"not begun": "hank run -e e", "crashed": "hank run -e e", "stopped": "hank run -e e", "budget": "hank run -e e", "rolled back": "hank run -e e",
-	"failed": "hank retry -e e", "blocked": "hank doctor --fix -e e", "paused": "hank run -e e",
+	"failed": "hank retry -e e", "interrupted": "hank doctor --fix -e e", "paused": "hank run -e e",
 }
 
 // TestExecutionsOfAnOlderVersion opens what an older hank has left, in each of its
