@@ -211,9 +211,16 @@ func (s *State) UndoPosition() Position {
 		here.EndOf = run.RunID
 	}
 	if at := s.MovedTo(); at != nil {
-		here.RigDone = at.RigDone
+		here.AtRigOf(at)
 	}
 	return here
+}
+
+// AtRigOf takes over from another position whose rig the workspace is after.
+func (p *Position) AtRigOf(other *Position) {
+	if p.RigDone = other.RigDone; p.RigDone {
+		p.RestartAt = other.RestartAt
+	}
 }
 
 // LastMove is the position that a move has brought the execution to, as long as

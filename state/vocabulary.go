@@ -189,7 +189,7 @@ type Position struct {
 
 	// Additive: RestartAt is the codon to continue with, said in words because
 	// null in AfterCodon alone means the beginning; RigDone tells that the
-	// tree is the one after its rig.
+	// tree is the one after its rig. An adopted program may have another codon next.
 	RestartAt CodonID `json:"restartAt,omitempty"`
 	RigDone   bool    `json:"rigDone,omitzero"`
 	Reason    string  `json:"reason,omitempty"`

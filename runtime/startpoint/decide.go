@@ -86,7 +86,7 @@ func Decide(at Situation, r request.Request, a request.Answers) (Start, error) {
 	st.Stay = a.KeepTree
 	switch {
 	case a.KeepTree && (r.Mode == request.ModeRun || at.Lost || at.Closed != nil):
-		return st.inPlace(), nil
+		return st.inPlace(at.State), nil
 	case at.Lost:
 		st.Question = &request.Question{Open: LostStart(st.Target, st.Redo)}
 		if !a.Restore {
@@ -115,13 +115,13 @@ func choose(at Situation, r request.Request) (Start, error) {
 		return Start{End: &verdict.Outcome{}}, nil
 	}
 	if moved := s.MovedTo(); moved != nil {
-		return Start{RigDone: moved.RigDone}, nil
+		return Start{RigDone: rigDone(s, *moved)}, nil
 	}
 	if last == nil || last.Settled() {
 		return Start{}, nil
 	}
 	continued := waited(s, run, last)
-	if r.Mode == request.ModeResume || continued != nil {
+	if isNext(s, last.CodonID) && (r.Mode == request.ModeResume || continued != nil) {
 		if st := chooseResume(s, run, cmp.Or(continued, last)); !st.asksAgain(s) {
 			return st, nil
 		}
@@ -152,7 +152,22 @@ func choose(at Situation, r request.Request) (Start, error) {
 func (at Situation) branch() Start {
 	before, to := at.Standpoint(), at.From.Position
 	to.CheckpointSHA, to.Reason, to.Branch, to.Before = at.From.SHA, state.ReasonRollback, true, &before
-	return Start{Target: at.From.SHA, To: at.From.SHA, Position: &to, RigDone: to.RigDone, Branch: true}
+	return Start{Target: at.From.SHA, To: at.From.SHA, Position: &to, RigDone: rigDone(at.State, to), Branch: true}
+}
+
+// isNext reports whether a codon is next. One that was cut off is not where a program that
+// was adopted since has another one before it.
+func isNext(s *state.State, id state.CodonID) bool {
+	i, entries := s.Next(), s.ExecutionPlan()
+	return i < len(entries) && entries[i].CodonID == id
+}
+
+// rigDone reports whether a position has the workspace after the rig of the codon that is
+// next there.
+func rigDone(s *state.State, at state.Position) bool {
+	there := *s
+	there.Position = &at
+	return at.RigDone && isNext(&there, at.RestartAt)
 }
 
 // waited is the attempt that the next run continues, because its provider had not answered,
@@ -184,7 +199,7 @@ func chooseRetry(at Situation, r request.Request, last *state.Codon) (Start, err
 	default:
 		return Start{}, &exitcode.UsageError{Why: "no failed codon; specify one: `hank retry CODON`"}
 	}
-	st := Start{Redo: from.Codon, Target: from.Codon.BaseCheckpoint, RigDone: r.FromRigSetup}
+	st := Start{Redo: from.Codon, Target: from.Codon.BaseCheckpoint}
 	if r.FromRigSetup {
 		if st.Target = from.Codon.RigSetupCheckpoint; st.Target == "" {
 			return Start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no rig checkpoint to go back to", from.Codon.CodonID)}
@@ -194,8 +209,8 @@ func chooseRetry(at Situation, r request.Request, last *state.Codon) (Start, err
 		return Start{}, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no checkpoint of the state before it; see: `hank checkpoints`", from.Codon.CodonID)}
 	}
 	to, before := history.PositionBefore(s, from), at.Standpoint()
-	to.CheckpointSHA, to.Reason, to.RigDone, to.Before = st.Target, state.ReasonRetry, st.RigDone, &before
-	st.To, st.Position = st.Target, &to
+	to.CheckpointSHA, to.Reason, to.RigDone, to.Before = st.Target, state.ReasonRetry, r.FromRigSetup, &before
+	st.To, st.Position, st.RigDone = st.Target, &to, rigDone(s, to)
 	return st, nil
 }
 
@@ -239,12 +254,12 @@ func (st Start) asksAgain(s *state.State) bool {
 
 // inPlace is a start on the workspace as it is, which has what the codon's rig has
 // done.
-func (st Start) inPlace() Start {
+func (st Start) inPlace(s *state.State) Start {
 	st.To, st.Stay = "", true
 	if st.Redo.RigSetupCheckpoint != "" {
 		position := *st.Position
-		position.RigDone = true
-		st.RigDone, st.Position = true, &position
+		position.RestartAt, position.RigDone = st.Redo.CodonID, true
+		st.RigDone, st.Position = rigDone(s, position), &position
 	}
 	return st
 }
@@ -311,7 +326,8 @@ func Conditions(s *state.State, st Start, mode request.Mode, head state.SHA) sta
 	if moved := s.LastMove(); moved != nil {
 		// So that the rollback can still be undone, and no rig is run twice, also if
 		// this run is interrupted before its first codon.
-		here.Before, here.RigDone, here.Kept = moved.Before, moved.RigDone, moved.Kept
+		here.Before, here.Kept = moved.Before, moved.Kept
+		here.AtRigOf(moved)
 	}
 	if st.Resumed != nil { // the workspace has a part of its work, which is in no base
 		here.CheckpointSHA, here.EndOf = head, history.LastRun(s).RunID
