@@ -18,6 +18,7 @@ func TestFinished(t *testing.T) {
 		"all ran again":                            {"a b c x b c", "a x b c", "a x b c"},
 		"one after it did not end":                 {"a b c x -b", "a x b c", "a x"},
 		"it did not end":                           {"a b c -x", "a x b c", "a"},
+		"it is removed, and one failed after it":   {"a b c x -b", "a b c", "a"},
 		"another is put before it":                 {"a b c x b", "a x y b c", "a x"},
 		"one is not in the plan any more":          {"a b c", "a c d", "a c"},
 		"finished ones have changed their places":  {"a b c", "a c b", "a c"},

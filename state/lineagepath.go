@@ -144,10 +144,10 @@ func (s *State) LastSettled() *LineageEntry {
 }
 
 // Finished returns the records of the entries that the plan begins with and that are
-// finished, in its order. An entry is finished if its newest record that is settled, and has
-// not failed at its gate since, comes on the lineage path after that of the entry before it:
-// what an adopted program has put a new codon before runs again. Complexity: records on the
-// lineage path, and the plan.
+// finished, in its order. An entry is finished if its newest record is settled, and comes on
+// the lineage path after that of the entry before it: what an adopted program has put a new
+// codon before runs again. Where it fails then, an older record does not make it finished.
+// Complexity: records on the lineage path, and the plan.
 func (s *State) Finished() []*Codon {
 	return s.FinishedOf(func(yield func(CodonID) bool) {
 		for _, e := range s.plan.items {
@@ -162,10 +162,9 @@ func (s *State) Finished() []*Codon {
 func (s *State) FinishedOf(plan iter.Seq[CodonID]) (records []*Codon) {
 	path, at := s.LineagePath(), map[CodonID]int{}
 	for i, step := range path {
-		switch c := step.Codon; {
-		case c.Settled():
+		if c := step.Codon; c.Settled() {
 			at[c.CodonID] = i
-		case c.FailedAtGate():
+		} else {
 			delete(at, c.CodonID)
 		}
 	}
