@@ -58,7 +58,8 @@ type Start struct {
 //
 //   - A plan that is completed stays so, except for a retry of one of its codons. If
 //     a crash has come between its last codon and the end of its run, another run
-//     does what is left: the archive, and the end.
+//     does what is left: the archive, and the end. A codon that has failed or was cut off
+//     since, and that the program has no more, is decided on as one that is next.
 //   - run runs an interrupted codon again, on the workspace from before it; a codon
 //     that failed needs a retry by the user. One that its provider's limit or a limit of
 //     its budget (onExceeded pause) has interrupted is continued, as by resume.
@@ -108,13 +109,14 @@ func choose(at Situation, r request.Request) (Start, error) {
 	if r.Mode == request.ModeRetry {
 		return chooseRetry(at, r, last)
 	}
-	if s.Next() == len(s.ExecutionPlan()) {
+	moved := s.MovedTo()
+	if s.Next() == len(s.ExecutionPlan()) && (moved != nil || last == nil || last.Settled()) {
 		if run != nil && run.Status != state.StatusCompleted || run == nil && (at.ArchiveDue || gate.At(s) != nil) || at.VerdictDue {
 			return Start{}, nil
 		}
 		return Start{End: &verdict.Outcome{}}, nil
 	}
-	if moved := s.MovedTo(); moved != nil {
+	if moved != nil {
 		return Start{RigDone: rigDone(s, *moved)}, nil
 	}
 	if last == nil || last.Settled() {

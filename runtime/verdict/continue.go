@@ -95,13 +95,13 @@ func endedByLimit(s *state.State) bool {
 // do not say whose budget it was: a limit of their command line is in force no more.
 func StillEnds(s *state.State, p *plan.Program) bool {
 	entries, at := s.ExecutionPlan(), s.Next()
-	if at >= len(entries) {
-		return true
-	}
 	var earlier budget.Use
 	a := budget.NewAccounts(s, false)
 	if run := history.LastRun(s); run != nil && run.EndReason == state.EndCodonFailed { // it is to be retried
 		return a.Reached(p)
+	}
+	if at >= len(entries) {
+		return true
 	}
 	e, last := entries[at].Entry, history.LastRecord(s)
 	cut := last != nil && !last.Settled() && last.BudgetExceeded != nil
