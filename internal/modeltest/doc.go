@@ -9,9 +9,11 @@
 //   - programs: codons that put, append, delete, link and ignore files, cost
 //     money, track a part of the workspace, have a rig, an archive or a gate, and fail
 //     on request; some are in a loop, which ends by its limit, by a command, or by the
-//     votes of a codon, and may have a gate (program_test.go);
-//   - places: a tree, the codon that is next, the verdict, the frozen program,
-//     and the tree before each codon of the lineage path (model_test.go).
+//     votes of a codon, and may have a gate; their author adds codons anywhere, removes
+//     some and changes the order (program_test.go);
+//   - places: a tree, the codon that is next, the verdict, the frozen program, and the
+//     lineage path: how codons have ended, and the tree before each. What is finished, and
+//     so what is next, follows from path and program (model_test.go).
 //
 // Operations (operations_test.go) do one thing to both; checks (check_test.go)
 // compare them. Where the documents leave something open, the model holds a

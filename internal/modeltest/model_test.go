@@ -12,7 +12,7 @@ import (
 type place struct {
 	tree    tree     // the workspace
 	clean   tree     // the workspace as hank left it: what edits are told by
-	next    int      // the codon that is next
+	next    int      // the codon that is next: as many are finished
 	failed  bool     // it has failed, and waits for a retry
 	cut     bool     // it was stopped or killed: run does it again from before it
 	rigDone bool     // its rig need not run again
@@ -20,24 +20,59 @@ type place struct {
 	due     bool     // the archive of a codon that is done may be left to the next run
 	frozen  program  // what runs follow
 	made    []string // empty directories of a person that --restore has left, and no checkpoint names yet
-	before  []tree   // the tree before each codon of this lineage path, up to next
-	work    []work   // how each codon before next has ended
+	path    []step   // how codons have ended on the lineage path, oldest first; not only what is finished
+	begun   *step    // the codon that has begun, and has not ended; nil: none
 	left    []string // what was ignored before the move that led here, and the target has not
 	seen    bool     // left is what of that is there
 }
 
 func (p place) clone() place {
-	p.tree, p.clean, p.before = p.tree.clone(), p.clean.clone(), slices.Clone(p.before)
-	p.frozen, p.work = slices.Clone(p.frozen), slices.Clone(p.work)
+	p.tree, p.clean = p.tree.clone(), p.clean.clone()
+	p.frozen, p.path = slices.Clone(p.frozen), slices.Clone(p.path)
+	if p.begun != nil {
+		begun := *p.begun
+		p.begun = &begun
+	}
 	return p
 }
 
-// A work is how a codon has ended: what a gate judges.
-type work struct {
-	start   int  // the newest start of a codon that has made a checkpoint by then
+// A step is a codon that has begun, and how it has ended: what a gate judges.
+type step struct {
+	id      string
+	before  tree // the workspace that it has begun on
+	start   int  // the newest start of a codon that has made a checkpoint by its end
 	skipped bool // there is no gate behind it
 	refused bool // its gate has had its answer
 }
+
+// finished are the places on the lineage path of the codons that are finished, in the order
+// of the program: each has ended after the one before it. What has ended before that, because
+// the author has put another codon in front of it since, is to run again. So is what has
+// failed or was cut off since.
+func (p place) finished() (all []int) {
+	last := -1
+	for _, c := range p.frozen {
+		i := len(p.path) - 1
+		for i >= 0 && p.path[i].id != c.id {
+			i--
+		}
+		if i <= last || (p.failed || p.cut) && p.begun != nil && p.begun.id == c.id {
+			break
+		}
+		all, last = append(all, i), i
+	}
+	return all
+}
+
+// follow makes p follow a program. A rig that has run is that of the codon which began.
+func (p *place) follow(frozen program) {
+	p.frozen = frozen
+	p.next = len(p.finished())
+	p.rigDone = p.rigDone && p.next < len(frozen) && p.begun != nil && p.begun.id == frozen[p.next].id
+}
+
+// last is the end of the codon before the one that is next.
+func (p place) last() *step { return &p.path[p.finished()[p.next-1]] }
 
 // A gate is one that the execution is at, and has not passed.
 type gate struct {
@@ -49,17 +84,18 @@ type gate struct {
 // open is the gate that a place is at; nil: none. Answers counts what was said at which
 // gate about which work, wherever the execution has been since.
 func (m *model) open(p place) *gate {
-	start := 0
 	if p.next > 0 {
-		w, c := p.work[p.next-1], p.frozen[p.next-1]
-		start = w.start
-		g := gate{c.question(), fmt.Sprint(c.question(), " after ", start), true}
+		w, c := p.last(), p.frozen[p.next-1]
+		g := gate{c.question(), fmt.Sprint(c.question(), " after ", w.start), true}
 		if c.asks() == "after" && !(w.skipped && c.gate != "") && !w.refused && m.answers[g.key] != "approved" {
 			return &g
 		}
 	}
 	if p.next < len(p.frozen) {
-		c := p.frozen[p.next]
+		c, start := p.frozen[p.next], 0
+		if len(p.path) > 0 {
+			start = p.path[len(p.path)-1].start
+		}
 		g := gate{c.question(), fmt.Sprint(c.question(), " before ", start), false}
 		if c.asks() == "before" && m.answers[g.key] != "approved" {
 			return &g
@@ -77,17 +113,18 @@ func (m *model) standing() (*gate, string) {
 	return g, m.answers[g.key]
 }
 
-// follow does what a run does about a no at the gate that it begins at.
-func (r *passage) follow() {
+// refuse does what a run does about a no at the gate that it begins at.
+func (r *passage) refuse() {
 	p := &r.at
 	for g := r.model.open(*p); g != nil && r.model.answers[g.key] == "rejected" && !p.failed; g = r.model.open(*p) {
 		delete(r.model.answers, g.key) // it counts once
 		switch {
 		case g.behind && p.frozen[p.next-1].onFailure == "ignore":
-			p.work[p.next-1].refused = true
+			p.last().refused = true
 		case g.behind:
-			p.next--
-			p.failed = true
+			p.begun, p.failed = p.last(), true
+			p.path = slices.DeleteFunc(slices.Clone(p.path), func(s step) bool { return s.id == p.begun.id })
+			p.next = len(p.finished())
 		default:
 			p.failed = true
 		}
@@ -235,6 +272,7 @@ type passage struct {
 	skipped  string         // the codon that a person has skipped
 	adopts   map[string]int // versions that a retry may take over
 	happened []happening
+	adopted  bool  // the run follows another program than the one before
 	begun    bool  // a codon of this run has begun
 	err      error // why the log cannot be
 }
@@ -252,18 +290,18 @@ func (r *passage) wrong(format string, args ...any) {
 // goBack takes the tree back to before the codon that is next.
 func (r *passage) goBack() {
 	m, p := r.model, &r.at
-	p.tree = m.back(*p, p.before[p.next], p.next+1, func(path string) bool { return p.frozen.tracks(p.next, path) })
+	p.tree = m.back(*p, p.begun.before, p.next+1, func(path string) bool { return p.frozen.tracks(p.next, path) })
 }
 
 // play plays the starts of one run. cutAtEnd says that the last one was stopped
 // or killed before its end.
 func (r *passage) play(starts []start, cutAtEnd bool) {
 	p := &r.at
-	if p.cut && len(starts) > 0 && !p.rigDone {
+	if p.cut && (len(starts) > 0 || r.adopted) && !p.rigDone {
 		r.goBack()
 	}
 	p.cut = false
-	r.follow()
+	r.refuse()
 	for i, s := range starts {
 		if g := r.model.open(*p); g != nil {
 			r.wrong("codon %s began, and gate %s has not been passed", s.codon, g.name)
@@ -293,7 +331,7 @@ func (r *passage) play(starts []start, cutAtEnd bool) {
 		case last && cutAtEnd:
 			p.cut = true
 			if !s.over {
-				for _, path := range allPaths(p.tree, p.before[p.next]) { // some of its effects
+				for _, path := range allPaths(p.tree, p.begun.before) { // some of its effects
 					p.tree.doubt[path] = nil
 				}
 				for _, e := range c.effects {
@@ -304,7 +342,7 @@ func (r *passage) play(starts []start, cutAtEnd bool) {
 		case r.skipped == c.id:
 			r.skipped = ""
 			r.forward()
-			p.work[p.next-1].skipped = true
+			p.last().skipped = true
 			r.note("skipped", p.next-1)
 		case r.fails[c.id] && c.onFailure == "ignore":
 			r.forward()
@@ -343,15 +381,15 @@ func (t tree) hasArchive(p program) bool {
 // begin remembers the tree before a codon, and does its rig.
 func (r *passage) begin(c codon) {
 	p := &r.at
-	if len(p.before) <= p.next {
-		p.before = append(p.before[:p.next:p.next], p.tree.clone())
+	if p.begun == nil {
+		p.begun = &step{id: c.id, before: p.tree.clone()}
 		for _, path := range allPaths(p.tree, p.clean) { // empty directories of a person are in no checkpoint yet
 			if was, is := p.clean.nodes[path], p.tree.nodes[path]; !r.begun && was != is && (was.kind == "folder" || is.kind == "folder") {
-				p.before[p.next].unsure(path, nil)
+				p.begun.before.unsure(path, nil)
 			}
 		}
 	} else if !p.rigDone { // with what a move to before it has left there: docs/checkpoints.md
-		p.before[p.next] = p.tree.clone()
+		p.begun = &step{id: c.id, before: p.tree.clone()}
 	}
 	r.begun, p.made, p.left = true, nil, nil
 	r.note("tracked", p.next)
@@ -365,10 +403,11 @@ func (r *passage) begin(c codon) {
 }
 
 func (r *passage) forward() {
-	r.at.work = append(r.at.work[:r.at.next:r.at.next], work{start: r.n})
-	r.at.next++
-	r.at.failed = false
-	r.at.before = r.at.before[:r.at.next:r.at.next]
+	p := &r.at
+	p.begun.start = r.n
+	p.path = append(slices.Clip(p.path), *p.begun)
+	p.begun, p.failed = nil, false
+	p.next = len(p.finished())
 }
 
 // archive moves what a codon wants archived. The directories that become empty may
@@ -471,7 +510,7 @@ func (m *model) goTo(to *point) {
 	from := m.at.clone()
 	at := to.place.clone()
 	at.tree = m.back(from, at.tree, from.next, to.holds)
-	at.frozen, at.failed, at.cut, at.undone, at.made = from.frozen, false, false, false, nil
+	at.failed, at.cut, at.undone, at.made = false, false, false, nil
 	at.left, at.seen = nil, false
 	for p, n := range from.tree.nodes {
 		if n.kind != "folder" && from.tree.ignored(p, n) && !to.place.tree.has(p) && !to.place.tree.may(p) {
@@ -479,9 +518,10 @@ func (m *model) goTo(to *point) {
 		}
 	}
 	at.rigDone = to.kind == "rig-setup"
+	at.follow(from.frozen)
 	at.due = to.kind == "completed" && to.place.tree.hasArchive(from.frozen)
 	if !at.rigDone {
-		at.before = at.before[:at.next:at.next]
+		at.begun = nil
 	}
 	m.at, m.undo, m.fresh, m.unsure = at, &from, true, false
 	m.ledTo(at.tree)
@@ -504,10 +544,11 @@ func (p *point) mayHold(path string) bool {
 	return p.holds(path) || (p.kind == "exit" || p.kind == "manual") && p.place.frozen.tracks(p.codon+2, path)
 }
 
-// ran notes that a run has begun codons at a place. That it took the tree back
-// to before a codon that was cut off is a move that can be taken back.
-func (m *model) ran(was place, starts []start) {
-	if len(starts) == 0 {
+// ran notes that a run has begun codons at a place, or has gone on with another program.
+// That it took the tree back to before a codon that was cut off is a move that can be taken
+// back.
+func (m *model) ran(was place, starts []start, adopted bool) {
+	if len(starts) == 0 && !(was.cut && adopted) {
 		return
 	}
 	m.fresh, m.unsure = false, false

@@ -147,7 +147,8 @@ func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 	r.model, r.n = l.m, l.starts
 	l.starts += len(starts)
 	if a.adopt {
-		r.at.frozen = l.m.disk
+		r.at.follow(slices.Clone(l.m.disk))
+		r.adopted = true
 	}
 	if a.keep || a.restore {
 		r.note("manual", r.at.next-1)
@@ -185,7 +186,7 @@ func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 	}
 	r.note("exit", r.at.next-1)
 	r.at.due = false
-	l.m.ran(was, starts)
+	l.m.ran(was, starts, a.adopt)
 	if a.restore && was.undone { // docs/decisions.md, 68: the answer is a move then
 		l.m.undo, l.m.led, l.m.fresh = &was, nil, false
 	}
@@ -227,6 +228,10 @@ func (l *lane) run() bool {
 	began := l.starts
 	r, a := l.answer(true, args...)
 	l.carried(args, r)
+	if a.adopt { // what it tracks counts
+		l.m.at.follow(slices.Clone(l.m.disk))
+		_, must = l.m.edited()
+	}
 	p := &passage{at: was.clone(), fails: fails}
 	l.goOn(p, a, false)
 	worked := l.starts > began
@@ -265,7 +270,7 @@ func (l *lane) end(p *passage, worked, answered bool) {
 func (l *lane) target() (string, *point) {
 	var all []string
 	for sha, p := range l.m.points {
-		if p.known && p.kind != "manual" && p.place.next <= len(l.m.at.frozen) {
+		if p.known && p.kind != "manual" {
 			all = append(all, sha)
 		}
 	}
@@ -294,10 +299,13 @@ func (l *lane) rollback() bool {
 // and continues.
 func (l *lane) branch() bool {
 	sha, to := l.target()
-	if to == nil || to.run == "" || to.place.next >= len(l.m.at.frozen) {
+	if to == nil || to.run == "" {
 		return false
 	}
-	was := l.m.at.clone()
+	was, there := l.m.at.clone(), to.place.clone()
+	if there.follow(was.frozen); there.next == len(was.frozen) {
+		return false
+	}
 	l.say("# at %s of codon %d", to.kind, to.codon)
 	fails := l.request()
 	args := []string{"run", "../hank", "--from", to.run + "@" + sha[:16]}
@@ -394,12 +402,17 @@ func (l *lane) retry() bool {
 	args := []string{"retry"}
 	if !was.failed || l.rng.IntN(2) == 0 {
 		i = l.rng.IntN(was.next + 1)
-		if i >= len(was.before) || i == was.next && !was.failed {
+		if i == was.next && (!was.failed || i == len(was.frozen) || was.begun == nil || was.begun.id != was.frozen[i].id) {
 			return false
 		}
 		args = append(args, was.frozen[i].id)
 	}
-	if i >= len(was.before) {
+	from, path := was.begun, was.path
+	if i < was.next {
+		at := was.finished()[i]
+		from, path = &was.path[at], was.path[:at:at]
+	}
+	if from == nil {
 		return false
 	}
 	if l.rng.IntN(2) == 0 {
@@ -409,17 +422,17 @@ func (l *lane) retry() bool {
 	began := l.starts
 	r, a := l.answer(false, args...)
 	p := &passage{at: was.clone(), fails: fails}
-	if !a.adopt && !a.frozen {
-		p.adopts = map[string]int{was.frozen[i].id: l.m.disk[i].version}
+	if at := l.m.disk.index(from.id); !a.adopt && !a.frozen && at >= 0 {
+		p.adopts = map[string]int{from.id: l.m.disk[at].version}
 	}
-	p.at.next, p.at.failed, p.at.cut, p.at.rigDone = i, false, false, false
-	p.at.tree = l.m.back(was, was.before[i], was.next+1, func(path string) bool { return was.frozen.tracks(i, path) })
-	p.at.tree.keepFolders(was, was.before[i])
-	l.m.keepLeft(p.at.tree, was, was.before[i], l.ever)
-	p.at.before = p.at.before[: i+1 : i+1]
+	p.at.path, p.at.begun, p.at.failed, p.at.cut, p.at.rigDone = path, from, false, false, false
+	p.at.follow(was.frozen)
+	p.at.tree = l.m.back(was, from.before, was.next+1, func(path string) bool { return was.frozen.tracks(i, path) })
+	p.at.tree.keepFolders(was, from.before)
+	l.m.keepLeft(p.at.tree, was, from.before, l.ever)
 	a.restore = false
 	l.goOn(p, a, false)
-	if l.starts == began && l.m.open(l.m.at) == nil {
+	if l.starts == began && !l.m.at.done() && l.m.open(l.m.at) == nil {
 		l.fatalf("retry did nothing: %d\n%s", r.code, r.out)
 	}
 	l.endedWell("retry", r)
@@ -584,12 +597,12 @@ func (l *lane) afterKill(before newest) {
 	begun := now.records > before.records // a codon has
 	if !cut && begun && s.Last.Interrupted != "" && s.Next != nil && s.Last.Codon == *s.Next {
 		cut = true // in its rig, before its script
-		if len(p.at.before) <= next {
-			p.at.before = append(p.at.before[:next:next], p.at.tree.clone())
+		if p.at.begun == nil {
+			p.at.begun = &step{id: was.frozen[next].id, before: p.at.tree.clone()}
 		}
 	}
 	p.at.cut = cut
-	l.m.ran(was, starts)
+	l.m.ran(was, starts, false)
 	if was.undone && len(starts) == 0 {
 		l.m.undo = nil // whether the run had begun, and taken the place over, is not known
 	}

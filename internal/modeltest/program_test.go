@@ -170,15 +170,52 @@ func someProgram(rng *rand.Rand, w world) program {
 // looped is the program with some of its codons in a loop. A codon follows it, so that
 // no verdict is all that is left to do.
 func (p program) looped(from, to int, l *loop) program {
+	p = slices.Clone(p)
+	for i := from; i < to; i++ {
+		p[i].loop = l
+	}
+	return p.laidOut()
+}
+
+// written is the program as its author writes it: with each codon of its loop once.
+func (p program) written() program {
+	return slices.DeleteFunc(slices.Clone(p), func(c codon) bool { return c.iteration > 0 })
+}
+
+// laidOut is a written program with each iteration of its loop.
+func (p program) laidOut() program {
+	from := slices.IndexFunc(p, func(c codon) bool { return c.loop != nil })
+	if from < 0 {
+		return p
+	}
+	to := from
+	for to < len(p) && p[to].loop != nil {
+		to++
+	}
 	all := slices.Clone(p[:from])
-	for i := range l.rounds {
-		for _, c := range p[from:to] {
-			c.id, c.loop, c.iteration = fmt.Sprintf("%s#%d", c.base, i), l, i
+	for i := range p[from].loop.rounds {
+		for k, c := range p[from:to] {
+			c.id, c.iteration, c.first, c.last = fmt.Sprintf("%s#%d", c.base, i), i, k == 0, from+k == to-1
 			all = append(all, c)
 		}
-		all[len(all)-(to-from)].first, all[len(all)-1].last = true, true
 	}
 	return append(all, p[to:]...)
+}
+
+// inserted is the written program with one more codon before the one at an index. At an end
+// of the loop it is in the loop if inside says so, but not behind the codon that votes.
+func (p program) inserted(i int, inside bool, c codon) program {
+	before, after := i > 0 && p[i-1].loop != nil, i < len(p) && p[i].loop != nil
+	switch {
+	case after && (before || inside):
+		c.loop = p[i].loop
+	case before && inside && !p[i-1].judges():
+		c.loop = p[i-1].loop
+	}
+	if c.loop != nil { // the gate of the loop may be its own now: see someProgram
+		c.onFailure, c.archive = "", ""
+	}
+	return slices.Insert(p, i, c)
 }
 
 // with is the program with another version of a codon, in each iteration.
@@ -201,13 +238,33 @@ func (p program) looping(next int) (looping, judging bool) {
 	return looping, judging
 }
 
-// changed is the program after its author has worked on it: a codon with other
-// effects, or one more at the end.
+// changed is the program after its author has worked on it: a codon more or less, two in
+// another order, or one with other effects. What is tracked before each codon stays as it is:
+// the documents do not say what becomes of files that only another program has tracked.
 func (p program) changed(rng *rand.Rand, w world, version int) program {
-	if len(p) < 7 && rng.IntN(4) == 0 {
-		c := someCodon(rng, w, len(p))
+	h := p.written()
+	switch k := rng.IntN(8); {
+	case k < 4 && len(p) < 9:
+		c := someCodon(rng, w, 100+version)
 		c.version = version
-		return append(slices.Clone(p), c)
+		i := rng.IntN(len(h) + 1)
+		if w.partial {
+			c.tracks = h[max(0, i-1)].tracks
+		}
+		return h.inserted(i, rng.IntN(2) == 0, c).laidOut()
+	case k == 4 && len(h) > 2 && !w.partial:
+		if i := rng.IntN(len(h)); h[i].loop == nil {
+			h = slices.Delete(h, i, i+1)
+		}
+	case k == 5 && !w.partial:
+		if i := rng.IntN(len(h) - 1); h[i].loop == nil && h[i+1].loop == nil {
+			h[i], h[i+1] = h[i+1], h[i]
+		}
+	}
+	if q := h.laidOut(); !slices.Equal(ids(q), ids(p)) {
+		if end := q[len(q)-1]; q[0].asks() == "" && end.asks() == "" && end.loop == nil { // as someProgram has it
+			return q
+		}
 	}
 	c := p[rng.IntN(len(p))]
 	c.version, c.effects = version, someEffects(rng, w, c.base)
