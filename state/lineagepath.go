@@ -144,10 +144,10 @@ func (s *State) LastSettled() *LineageEntry {
 }
 
 // Finished returns the records of the entries that the plan begins with and that are
-// finished, in its order. An entry is finished if its newest record is settled, and comes on
-// the lineage path after that of the entry before it: what an adopted program has put a new
-// codon before runs again. Where it fails then, an older record does not make it finished.
-// Complexity: records on the lineage path, and the plan.
+// finished, in its order: the newest record of each is settled, and comes on the lineage path
+// after that of the entry before it. What an adopted program has put a new codon before runs
+// again, and is not finished by an older record if it fails then. Complexity: records on the
+// lineage path, and the plan.
 func (s *State) Finished() []*Codon {
 	return s.FinishedOf(func(yield func(CodonID) bool) {
 		for _, e := range s.plan.items {
@@ -162,10 +162,8 @@ func (s *State) Finished() []*Codon {
 func (s *State) FinishedOf(plan iter.Seq[CodonID]) (records []*Codon) {
 	path, at := s.LineagePath(), map[CodonID]int{}
 	for i, step := range path {
-		if c := step.Codon; c.Settled() {
-			at[c.CodonID] = i
-		} else {
-			delete(at, c.CodonID)
+		if at[step.Codon.CodonID] = i; !step.Codon.Settled() {
+			delete(at, step.Codon.CodonID)
 		}
 	}
 	before := -1
