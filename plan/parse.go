@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -38,41 +37,12 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil || raw.Kind() == 'n' {
 		return err
 	}
-	if typeOf(raw) == "loop" {
+	if jsonshape.TypeOf(raw) == "loop" {
 		i.Loop = new(Loop)
 		return json.Unmarshal(raw, i.Loop)
 	}
 	i.Codon = new(Codon)
 	return json.Unmarshal(raw, i.Codon)
-}
-
-// typeOf is the member "type" of an object; it reads no further than that. Most codons have
-// nothing that could be one.
-func typeOf(object jsontext.Value) string {
-	if !bytes.Contains(object, []byte(`"type"`)) && !bytes.Contains(object, []byte(`\u`)) {
-		return ""
-	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return ""
-	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return ""
-		}
-		if name.String() != "type" {
-			if d.SkipValue() != nil {
-				return ""
-			}
-			continue
-		}
-		if t, err := d.ReadToken(); err == nil && t.Kind() == '"' {
-			return t.String()
-		}
-		return ""
-	}
-	return ""
 }
 
 func (p place) id() CodonID {
