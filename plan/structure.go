@@ -79,10 +79,6 @@ func (h *Hank) loopRules(p place, out *diagnostic.Reporter) {
 		if mayReport(&p.loop.Codons[i], "context-exceeded") {
 			endless = false
 		}
-		if c.Model.Kind().HasSessions && p.loop.TerminateOn.Type == ContextExceeded && c.ContinuationMode == Fresh {
-			h.report(out, at+"/continuationMode", "loop-fresh-codon", `set "continue-previous", or end the loop by iterationLimit`,
-				"%q starts a new session in each iteration, so the context that ends loop %q never fills", c.ID, p.loop.ID)
-		}
 		for j, r := range c.RigSetup {
 			if !r.AllowFailure {
 				h.report(out, fmt.Sprintf("%s/rigSetup/%d", at, j), "loop-rig-failure", "set allowFailure if a repetition may fail",
