@@ -71,6 +71,7 @@ var ruleExamples = map[string]ruleExample{
 	"dangerous-command":   {wrong: `"rigSetup": [{"type": "command", "command": {"run": "rm -rf ~/"}}]`, right: `"rigSetup": [{"type": "command", "command": {"run": "rm -rf build"}}]`},
 	"bad-target":          {files: map[string]string{"t": "t"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "../t"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "t"}}]`},
 	"target-twice":        {files: map[string]string{"t": "t"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "x"}}, {"type": "copy", "copy": {"from": "t", "to": "x"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "x"}}]`},
+	"target-parent":       {files: map[string]string{"t": "t"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "src/t"}}]`, right: `"rigSetup": [{"type": "command", "command": {"run": "mkdir -p src"}}, {"type": "copy", "copy": {"from": "t", "to": "src/t"}}]`},
 
 	"loop-fresh-codon":         {wrong: after(`{"id": "z", …}`, `{"type": "loop", "id": "l", …, "terminateOn": {"type": "contextExceeded"}, "codons": [{"id": "a", …}]}`), right: after(`{"id": "z", …}`, `{"type": "loop", "id": "l", …, "terminateOn": {"type": "contextExceeded"}, "codons": [{"id": "a", …, "continuationMode": "continue-previous"}]}`)},
 	"loop-never-ends":          {wrong: loopOf(untilFull, `{"id": "a", …, "model": "shell", "promptText": "true"}`), right: loopOf(twice, `{"id": "a", …, "model": "shell", "promptText": "true"}`)},

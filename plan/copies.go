@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"hank/internal/gitignore"
+	"hank/internal/shell"
+	"hank/plan/steps"
 )
 
 // largeCopy is the size in bytes above which a copied directory is worth a
@@ -64,6 +66,26 @@ func (l *loader) copyTarget(pointer string, r Rig, files map[string]bool) {
 	maps.DeleteFunc(files, func(file string, _ bool) bool { return file == to || strings.HasPrefix(file, to+"/") })
 	if from := l.copies[path.Clean(r.Copy.From)]; from != nil && !from.Dir && !r.AllowFailure {
 		files[to] = true
+	}
+}
+
+// firstTargets reports copies of the first codon into a directory that nothing before them
+// has made. A command may make any.
+func (l *loader) firstTargets(p place) {
+	made := map[string]bool{".": true}
+	for i, r := range p.codon.RigSetup {
+		if r.Copy == nil || l.copies[path.Clean(r.Copy.From)] == nil || l.out.AnyIDs {
+			return
+		}
+		to := path.Clean(r.Copy.To)
+		if parent := path.Dir(to); !made[parent] && !r.AllowFailure && steps.BadTarget(to) == "" && !steps.LongName(to) && !strings.Contains(to, "<%") {
+			l.report(l.hank.doc, fmt.Sprintf("%s/rigSetup/%d/copy/to", p.pointer, i), "target-parent", "create it by a command before the copy, such as mkdir -p "+shell.Path(parent), "nothing makes the directory %q before this copy, which fails in a new workspace", parent)
+			return
+		}
+		made[to] = true
+		for _, dir := range l.copies[path.Clean(r.Copy.From)].Dirs {
+			made[path.Join(to, dir)] = true
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"hank/internal/pattern"
 	"hank/plan/diagnostic"
+	"hank/plan/steps"
 )
 
 // Gate is a place in the plan that a person has to let the run pass: hank's addition.
@@ -48,7 +49,7 @@ func (g *Gate) Expiry() time.Duration {
 	if g.ExpiresAfter <= 0 {
 		return 0
 	}
-	return seconds(g.ExpiresAfter)
+	return steps.Seconds(g.ExpiresAfter)
 }
 
 // Asks reports whether two gates ask a person for the same. How long they wait may

@@ -7,6 +7,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -276,10 +277,7 @@ const DefaultCommandTimeout = 10 * time.Minute
 
 // Timeout is how long the command may run.
 func (c Command) Timeout() time.Duration {
-	if c.TimeoutSeconds <= 0 {
-		return DefaultCommandTimeout
-	}
-	return seconds(c.TimeoutSeconds)
+	return cmp.Or(steps.Seconds(c.TimeoutSeconds), DefaultCommandTimeout)
 }
 
 // Output copies results out of the workspace after a codon completed.
@@ -360,7 +358,7 @@ func (c Codon) Failure() OnFailure {
 }
 
 // Limit is how long the agent of the codon may work; 0 is as long as it takes.
-func (c Codon) Limit() time.Duration { return seconds(c.Timeout) }
+func (c Codon) Limit() time.Duration { return steps.Seconds(c.Timeout) }
 
 // Policy is how the codon is tried again after failures of a kind.
 func (c Codon) Policy(kind steps.Kind) steps.Policy {
@@ -385,19 +383,6 @@ func (c Codon) Extensions() int {
 		return 100
 	}
 	return c.MaxExtensions
-}
-
-// seconds converts a number of seconds. Above 0 it is at least the shortest duration, as 0 is
-// no limit; what does not fit is the longest one.
-func seconds(s float64) time.Duration {
-	const longest = 1<<63 - 1
-	switch d := s * float64(time.Second); {
-	case d >= longest:
-		return longest
-	case d > 0:
-		return max(1, time.Duration(d))
-	}
-	return 0
 }
 
 // String tells the kind and the id.

@@ -114,6 +114,9 @@ func (l *loader) references() {
 			l.copySource(at+"/from", r.Copy.From)
 			l.copyTarget(at+"/to", r, made)
 		}
+		if len(ids) == 0 { // it is the first codon
+			l.firstTargets(p)
+		}
 		ids[c.ID] = map[string]bool{}
 		for i, s := range c.Sentinels {
 			l.sentinel(fmt.Sprintf("%s/sentinels/%d", p.pointer, i), s, ids[c.ID])

@@ -79,7 +79,7 @@ func (p *Program) Source(from string) (*Source, bool) {
 // long that is waited out at the most.
 func (p *Program) UsageLimit(c *Codon) (wait bool, longest time.Duration) {
 	on := cmp.Or(c.OnUsageLimit, p.Settings.OnUsageLimit, steps.Wait)
-	return on == steps.Wait, seconds(cmp.Or(c.MaxUsageLimitWait, p.Settings.MaxUsageLimitWait, steps.LongestWait.Seconds()))
+	return on == steps.Wait, steps.Seconds(cmp.Or(c.MaxUsageLimitWait, p.Settings.MaxUsageLimitWait, steps.LongestWait.Seconds()))
 }
 
 // IdleTimeout is how long the codon's agent may show no sign of life; 0 leaves

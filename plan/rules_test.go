@@ -111,6 +111,8 @@ var brokenHanks = []broken{
 	{name: "a long variable", hank: `{"variables": {"V": "` + long[2:] + `"}, "hank": [` + shellCodon("a") + `]}`, want: "too-long", at: `"xx`},
 	{name: "a long argument of exec", hank: hankOf(`{"id": "a", "name": "A", "model": "exec/mine", "continuationMode": "fresh", "promptText": "Do it.", "exec": ["mine", "` + long + `"]}`), want: "too-long", at: `"xx`},
 	{name: "a long system prompt", hank: hankOf(agentCodon("a", "fresh", `"appendSystemPromptText": "`+long+`"`)), want: "too-long", at: `{"id"`},
+	{name: "a copy into a directory that nothing makes", hank: hankOf(shellCodon("a", copyOf("t", "a/b/c"))), files: map[string]string{"t/x": ""}, want: "target-parent", at: `"a/b/c"`, hint: "mkdir -p a/b"},
+	{name: "a copy below a copy that does not make its directory", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "a"}}, {"type": "copy", "copy": {"from": "t", "to": "a/d/x"}}, {"type": "copy", "copy": {"from": "t", "to": "a/e/x"}}]`)), files: map[string]string{"t/d/x": ""}, want: "target-parent", at: `"a/e/x"`},
 	{name: "a copy into a file that is copied", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "u", "to": "x"}}, {"type": "copy", "copy": {"from": "u", "to": "x/y"}}]`)), files: map[string]string{"u": "u"}, want: "bad-target", at: `"x/y"`},
 	{name: "a copy with a name that no file has", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "u", "to": "d/`+long[:256]+`"}}]`)), files: map[string]string{"u": "u"}, want: "bad-target", at: `"d/x`},
 	{name: "a large prompt file", hank: fromFile("p.md"), files: map[string]string{"p.md": strings.Repeat("x", 1<<20+1)}, want: "prompt-large", file: "p.md"},
@@ -422,6 +424,25 @@ func TestConditionsOnFieldsThatAreThere(t *testing.T) {
 		hank := withSentinel(sentinelHead + fmt.Sprintf(`"trigger": {"type": "event", "on": ["filetree.updated"], "conditions": [{"operator": "equals", "path": %q, "value": "x"}]}`, path))
 		if _, ds := Load(folder(map[string]string{"hank.json": hank}), "hank.json"); !slices.Equal(rulesOf(ds), []string{"sentinel-unseen", "sentinel-path"}) {
 			t.Errorf("%s:\n%s", path, diagnostic.Text(ds))
+		}
+	}
+}
+
+// Whatever may make the directory of a copy is believed to do it.
+func TestADirectoryOfACopyThatMayBeThere(t *testing.T) {
+	t.Parallel()
+	const (
+		command  = `{"type": "command", "command": {"run": "mkdir -p a"}}`
+		deep     = `{"type": "copy", "copy": {"from": "t", "to": "a/x"}}`
+		mayFail  = `{"type": "copy", "copy": {"from": "t", "to": "a/x"}, "allowFailure": true}`
+		mayExist = `{"type": "copy", "copy": {"from": "t", "to": "a"}, "allowFailure": true}`
+	)
+	for _, hank := range []string{
+		hankOf(shellCodon("a", `"rigSetup": [`+command+`, `+deep+`]`)), hankOf(shellCodon("a", `"rigSetup": [`+mayFail+`]`)),
+		hankOf(shellCodon("a", `"rigSetup": [`+mayExist+`, `+deep+`]`)), hankOf(shellCodon("z"), shellCodon("a", `"rigSetup": [`+deep+`]`)),
+	} {
+		if _, ds := Load(folder(map[string]string{"hank.json": hank, "t/x": ""}), "hank.json"); len(ds) > 0 {
+			t.Errorf("%s:\n%s", hank, diagnostic.Text(ds))
 		}
 	}
 }

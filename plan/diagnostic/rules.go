@@ -86,6 +86,7 @@ var rules = map[string]Rule{
 	"too-long":            {Severity: Error, Says: "a command, a variable, an argument of exec or a system prompt is longer than one argument of a process may be (131,071 bytes)"},
 	"bad-target":          {Severity: Error, Says: "a copy target is absolute, leads out of the workspace, touches a protected name, or cannot be made"},
 	"target-twice":        {Severity: Warning, Says: "two copies of a rig have the same target; the later one replaces the earlier one"},
+	"target-parent":       {Severity: Warning, Says: "a copy of the first codon is into a directory that nothing before it makes: it fails in a new workspace"},
 
 	// the order of codons
 	"loop-fresh-codon":         {Severity: Error, Says: "a contextExceeded loop has a fresh codon: its context never fills"},

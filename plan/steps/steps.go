@@ -154,3 +154,16 @@ func ruleFor(kind Kind, rules []Rule) int {
 	}
 	return -1
 }
+
+// Seconds converts a number of seconds. Above 0 it is at least the shortest duration, as 0 is
+// no limit; what does not fit is the longest one.
+func Seconds(s float64) time.Duration {
+	const longest = 1<<63 - 1
+	switch d := s * float64(time.Second); {
+	case d >= longest:
+		return longest
+	case d > 0:
+		return max(1, time.Duration(d))
+	}
+	return 0
+}

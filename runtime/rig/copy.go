@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"hank/internal/failpoint"
+	"hank/internal/shell"
 	"hank/plan"
 	"hank/recovery/layout"
 )
@@ -73,7 +74,7 @@ func (p placement) run(ctx context.Context) error {
 	dir, name := path.Split(p.target)
 	parent, err := openDir(p.root, path.Clean(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the workspace has no directory %q: create it by a command before the copy, such as mkdir -p %s", path.Clean(dir), path.Clean(dir))
+		return fmt.Errorf("the workspace has no directory %q: create it by a command before the copy, such as mkdir -p %s", path.Clean(dir), shell.Path(path.Clean(dir)))
 	}
 	if err != nil {
 		return err
