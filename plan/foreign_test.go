@@ -48,13 +48,3 @@ func TestIDsOfHankweave(t *testing.T) {
 		t.Error("an empty id is taken")
 	}
 }
-
-// What Hankweave began, or is stored, is read although its first codon continues a session.
-func TestAFirstCodonOfHankweaveMayContinue(t *testing.T) {
-	t.Parallel()
-	dir := fstest.MapFS{"hank.json": {Data: []byte(hankOf(agentCodon("a", "continue-previous")))}}
-	p, found := LoadWith(dir, "hank.json", config.Layers{AnyIDs: true})
-	if p == nil || len(found) != 1 || found[0].Rule != "continue-first" {
-		t.Errorf("found %v", found)
-	}
-}

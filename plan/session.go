@@ -47,8 +47,7 @@ func (h *Hank) loopSessions(out *diagnostic.Reporter, at string, l *Loop, before
 			h.report(out, pointer+"/continuationMode", "loop-fresh-codon", hint, "%q starts a new session in each iteration, so the context that ends loop %q never fills", c.ID, l.ID)
 		}
 		last := &l.Codons[len(l.Codons)-1]
-		again := l.TerminateOn.Type == ContextExceeded || l.TerminateOn.Limit > 1
-		if i > 0 || !c.ContinuesSession() || !again || last == c {
+		if again := l.TerminateOn.Type == ContextExceeded || l.TerminateOn.Limit > 1; i > 0 || !c.ContinuesSession() || !again || last == c {
 			continue
 		}
 		if !last.Model.Kind().HasSessions && l.TerminateOn.Type != ContextExceeded && !out.AnyIDs { // what is frozen may be past its loop
@@ -84,11 +83,7 @@ func (h *Hank) continues(out *diagnostic.Reporter, pointer string, c *Codon, bef
 	}
 	at := pointer + "/continuationMode"
 	if before == nil {
-		rule := "continue-nothing"
-		if c.OnFailure == Ignore || c.SkipIf != nil || out.AnyIDs { // then the run may go on, or has done so
-			rule = "continue-first"
-		}
-		h.report(out, at, rule, mend, "%q has no previous session to continue", c.ID)
+		h.report(out, at, "continue-first", mend, "%q has no previous session to continue, so that it fails", c.ID)
 		return
 	}
 	previous := before.Codon
