@@ -33,7 +33,7 @@ func told(t *testing.T, name string) *state.State {
 }
 
 // words is a start in one line, with the codon instead of checkpoints and positions.
-func words(st startpoint.Start, err error) string {
+func words(st startpoint.Start, mode Mode, err error) string {
 	if err != nil {
 		return fmt.Sprintf("%d %v", verdict.CodeOf(err), err)
 	}
@@ -47,7 +47,7 @@ func words(st startpoint.Start, err error) string {
 		add(true, "end %s %s", st.End.Reason, st.End.Codon)
 	}
 	if st.Redo != nil {
-		add(true, "%s %s", st.Kind(), st.Redo.CodonID)
+		add(true, "%s %s", st.Kind(mode), st.Redo.CodonID)
 		from := "base"
 		if st.Target == st.Redo.RigSetupCheckpoint {
 			from = "rig"
@@ -133,12 +133,12 @@ func TestAStartIsDecidedByWhatWasReadAndAnsweredAlone(t *testing.T) {
 		{"rig-failed, may be skipped", startpoint.Situation{}, resume, Answers{}, "restart survey, from its base"}, // it is asked about again
 
 		// It has no retry left, and the run was paused.
-		{"failed, exhausted", startpoint.Situation{}, run, Answers{}, "retry draft, from its base"},
+		{"failed, exhausted", startpoint.Situation{}, run, Answers{}, "restart draft, from its base"},
 		{"failed, exhausted", startpoint.Situation{}, Request{Mode: ModeRun, Unattended: true}, Answers{}, "end exhausted draft"},
-		{"failed, exhausted", startpoint.Situation{}, run, keep, "retry draft, from its base, which is not restored, in place, without rig"},
+		{"failed, exhausted", startpoint.Situation{}, run, keep, "restart draft, from its base, which is not restored, in place, without rig"},
 		{"failed, exhausted", startpoint.Situation{}, resume, Answers{}, "without rig, resume draft, in its session"},
 		{"failed, exhausted", startpoint.Situation{}, retry, Answers{}, "retry draft, from its base"},
-		{"failed, exhausted", lost, run, Answers{}, "retry draft, from its base, ask (2 choices): checkpoint 0000"},
+		{"failed, exhausted", lost, run, Answers{}, "restart draft, from its base, ask (2 choices): checkpoint 0000"},
 		{"rig-failed", startpoint.Situation{}, resume, Answers{}, "resume survey"}, // its rig has not ended: it runs again
 		{"rig-failed", startpoint.Situation{}, rigged, Answers{}, "2 codon survey has no rig checkpoint to go back to"},
 	} {
@@ -158,15 +158,15 @@ func TestAStartIsDecidedByWhatWasReadAndAnsweredAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		st, err := startpoint.Decide(c.at, c.request, c.answers)
-		got := words(st, err)
+		got := words(st, c.request.Mode, err)
 		if exact := !strings.Contains(c.want, "ask") && !strings.HasPrefix(c.want, "2 "); exact && got != c.want || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s %+v, %s, %+v:\n got %s\nwant %s", c.state, c.at.Lost, c.request.Mode, c.answers, got, c.want)
 		}
 		if after, err := c.at.State.Marshal(); err != nil || string(after) != string(before) {
 			t.Errorf("%s: deciding has changed the state (%v)", c.state, err)
 		}
-		if again, err := startpoint.Decide(c.at, c.request, c.answers); words(again, err) != got {
-			t.Errorf("%s: decided again it is %s", c.state, words(again, err))
+		if again, err := startpoint.Decide(c.at, c.request, c.answers); words(again, c.request.Mode, err) != got {
+			t.Errorf("%s: decided again it is %s", c.state, words(again, c.request.Mode, err))
 		}
 	}
 }
@@ -179,7 +179,8 @@ func TestAnAnswerEndsItsQuestion(t *testing.T) {
 		asked := 0
 		ui := UI{Ask: func(prompt.Question) int { asked++; return choice }}
 		d := &driver{request: Request{Mode: ModeRun}, ui: ui}
-		if got := words(d.decided(at)); !strings.HasPrefix(got, want) || asked != 1 {
+		st, err := d.decided(at)
+		if got := words(st, ModeRun, err); !strings.HasPrefix(got, want) || asked != 1 {
 			t.Errorf("answer %d: %s, asked %d times", choice, got, asked)
 		}
 		if d.answers.KeepTree != (choice == 0) {
@@ -258,10 +259,10 @@ func TestEveryStartIsComplete(t *testing.T) {
 					continue
 				}
 				if redo := st.Redo != nil; redo != (st.Target != "") || redo != (st.Position != nil) || redo && st.Resumed != nil || st.Session != nil && st.Resumed == nil {
-					t.Errorf("%s, %s, %+v, %+v: %s", name, r.Mode, at, a, words(st, nil))
+					t.Errorf("%s, %s, %+v, %+v: %s", name, r.Mode, at, a, words(st, r.Mode, nil))
 				}
 				if st.To != "" && st.To != st.Target || st.To == "" && st.Target != "" && !st.Stay || st.End != nil && (st.Redo != nil || st.RigDone) {
-					t.Errorf("%s, %s, %+v, %+v: %s", name, r.Mode, at, a, words(st, nil))
+					t.Errorf("%s, %s, %+v, %+v: %s", name, r.Mode, at, a, words(st, r.Mode, nil))
 				}
 				if asks := st.Target != "" && (at.Lost || at.Closed != nil) && !a.KeepTree; asks != (st.Question != nil) {
 					t.Errorf("%s, %s, %+v, %+v: asks %v", name, r.Mode, at, a, st.Question)

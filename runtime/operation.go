@@ -96,7 +96,7 @@ func (d *driver) rejoin() (*Result, error) {
 
 // moveOperation is the operation of a move that the command itself asks for.
 func (d *driver) moveOperation(st startpoint.Start) *state.Operation {
-	if !st.Branch && (d.request.Mode != ModeRetry || st.Kind() != "retry") {
+	if !st.Branch && d.request.Mode != ModeRetry {
 		return nil
 	}
 	return d.request.Operation

@@ -159,7 +159,7 @@ func (d *driver) goBack(ctx context.Context, st startpoint.Start, stay bool) err
 	if stay {
 		position.CheckpointSHA = d.x.Head()
 	}
-	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.Kind(), To: position.CheckpointSHA, Tracked: d.comparison().TrackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still, Operation: d.moveOperation(st)})
+	moved, err := d.x.MoveTree(ctx, execution.Move{Kind: st.Kind(d.request.Mode), To: position.CheckpointSHA, Tracked: d.comparison().TrackedBefore(position), Position: &position, Stay: stay, Leave: d.unasked, Since: d.still, Operation: d.moveOperation(st)})
 	if !stay {
 		d.still = time.Time{}
 	}

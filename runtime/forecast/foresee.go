@@ -360,7 +360,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		}
 	}
 	if st.Position != nil && !lost && !f.Unmoved {
-		f.To, f.Move = st.To, st.Kind()
+		f.To, f.Move = st.To, st.Kind(r.Mode)
 	}
 	if st.Redo != nil {
 		f.Redone = st.Redo.CodonID

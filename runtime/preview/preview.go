@@ -78,7 +78,7 @@ func OfRetry(ctx context.Context, r request.Request, a request.Answers, unmoved 
 			return t, nil, err
 		}
 		c := edits.Comparison{State: src.State, Store: src.Store, Layout: src.Layout, Workspace: src.Workspace}
-		return t, &execution.Move{Kind: st.Kind(), To: st.To, Tracked: c.TrackedBefore(*st.Position), Position: st.Position, Leave: unasked, Since: began}, nil
+		return t, &execution.Move{Kind: st.Kind(request.ModeRetry), To: st.To, Tracked: c.TrackedBefore(*st.Position), Position: st.Position, Leave: unasked, Since: began}, nil
 	})
 	if out.Preview = preview; err == nil && unmoved {
 		preview.Stay()

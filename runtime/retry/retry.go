@@ -61,6 +61,12 @@ func Of(s *state.State, run *state.Run, last *state.Codon) Next {
 	return after(s.ExecutionPlan()[i].Codon, Series(s, run, last.CodonID))
 }
 
+// Exhausted reports whether a run is paused because the codon of its last record has no retry
+// left, or would be, had nothing ended it before.
+func Exhausted(s *state.State, run *state.Run, last *state.Codon) bool {
+	return run != nil && (run.EndReason == state.EndExhausted || Interrupted(run) && Of(s, run, last).Pause)
+}
+
 // count counts the attempts that have failed in a way for which the same rule holds.
 func (n *Next) count(c *plan.Codon, series []*state.Codon) {
 	for _, a := range series {

@@ -130,7 +130,7 @@ func choose(at Situation, r request.Request) (Start, error) {
 	}
 	// A record that has no end yet is one that the next opening closes as interrupted.
 	then := retry.Of(s, run, last)
-	exhausted := run != nil && (run.EndReason == state.EndExhausted || then.Pause && retry.Interrupted(run))
+	exhausted := retry.Exhausted(s, run, last)
 	if r.Mode != request.ModeResume && last.Status.Terminal() && last.Interrupted == "" && !(then.Again && retry.Interrupted(run)) && (!exhausted || r.Unattended) {
 		out := verdict.FailedBy(last)
 		if exhausted {
@@ -266,16 +266,16 @@ func (st Start) inPlace(s *state.State) Start {
 	return st
 }
 
-// Kind is rollback where a branch begins, retry where the user has asked for one, and restart where hank run runs an
-// interrupted codon again.
-func (st Start) Kind() string {
-	if st.Branch {
+// Kind is rollback where a branch begins, retry where the user has asked for one, and restart where hank run runs a
+// codon again that was interrupted, or that has no retry left.
+func (st Start) Kind(mode request.Mode) string {
+	switch {
+	case st.Branch:
 		return "rollback"
+	case mode == request.ModeRetry:
+		return "retry"
 	}
-	if st.Position != nil && st.Position.Reason == state.ReasonContinue {
-		return "restart"
-	}
-	return "retry"
+	return "restart"
 }
 
 // Standpoint is where the execution was before this command: with the program of

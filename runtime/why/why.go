@@ -31,7 +31,7 @@ const (
 	Next     Cause = "next"            // what comes before it in the plan was finished
 	Retried  Cause = "automatic-retry" // the attempt before it failed, and the hank says to try again
 	Retry    Cause = "retry"           // hank retry
-	Restart  Cause = "restart"         // the attempt before it was interrupted
+	Restart  Cause = "restart"         // the attempt before it was interrupted, or no retry was left after it, and hank run began it again
 	Resume   Cause = "resume"          // an interrupted attempt is continued
 	Rollback Cause = "rollback"        // a rollback or an undo had gone back to before it
 	Branch   Cause = "branch"          // hank run --from
@@ -141,7 +141,16 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 	move := moveTo(moves, run, src)
 	switch run.StartingConditions.Reason {
 	case state.ReasonRetry:
-		return Retry, "hank retry went back to before it" + when(move)
+		if move == nil || move.Kind != "restart" {
+			return Retry, "hank retry went back to before it" + when(move)
+		}
+		of := s.Run(src.Before.EndOf) // an undo may have led back to it
+		if of == nil || of.Len() == 0 {
+			break
+		}
+		if last = of.Codon(of.Len() - 1); retry.Exhausted(s, of, last) {
+			return Restart, fmt.Sprintf("attempt %d in run %s failed (%s) and no retry was left, and hank run tried it again%s", max(last.Attempt, 1), of.RunID, reason(last), when(move))
+		}
 	case state.ReasonRollback:
 		if src.Branch {
 			return Branch, fmt.Sprintf("hank run --from began a branch at checkpoint %.12s%s", src.CheckpointSHA, when(move))
@@ -240,6 +249,9 @@ func effect(c *state.Codon, last bool, run *state.Run, crashed bool) (Effect, st
 	case !over:
 		return Standing, fmt.Sprintf("it failed (%s), and the run has not continued yet", reason(c))
 	}
+	if run.EndReason == state.EndExhausted {
+		return EndedRun, fmt.Sprintf("it failed (%s), no retry was left, and the run was paused", reason(c))
+	}
 	if retry.Interrupted(run) {
 		return Standing, fmt.Sprintf("it failed (%s), and its run was over before it continued", reason(c))
 	}
@@ -279,6 +291,8 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 			return "failed", fmt.Sprintf("it failed (%s), and is tried again when its gate %s is passed, which asks first", reason(newest), asks.Name)
 		}
 		return "failed", fmt.Sprintf("it failed (%s), and is tried again: by its run while that is in progress, and else by `hank run`", reason(newest))
+	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed && retry.Exhausted(s, s.RunAtPosition(), newest):
+		return "failed", fmt.Sprintf("it failed (%s), no retry is left, and its run is paused; `hank run` tries it again, with all its retries", reason(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed:
 		return "failed", fmt.Sprintf("it failed (%s); `hank retry` runs it again", reason(newest))
 	case at > 0 && at == next && wasFinished(s, id):

@@ -22,6 +22,7 @@ var mentions = []string{
 	"by hank gc",
 	"so hank stop and hank skip will not work",
 	"hank run began a codon again",
+	"and hank run tried it again",
 	"(--workspace of hank run)",
 	"hank land needs one that is",
 	"hank land does not touch it",
