@@ -57,7 +57,9 @@ func ListExecutions(in Settings, limit int, before string, prune bool) (*Executi
 		}
 		v, err := recovery.Read(e.Root)
 		if err == nil && v.State.Lineage == e.Lineage {
-			s := StatusOf(v, in, OptionFor(e.Root))
+			s := statusOf(v, in.Layers)
+			s.foresee(v, in)
+			s.offer(OptionFor(e.Root))
 			s.LastUsed = e.LastUsed
 			out.Executions = append(out.Executions, s)
 			continue

@@ -126,19 +126,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	s.askRun(ctx)
 	s.finishing(v, in.Layers)
 	s.Forecast = outlook.Read(v)
-	switch {
-	case in.Wrong != nil:
-		s.refuse(in.Wrong)
-	case isDriven(s.Command):
-		s.ask(question.QuestionOfHank(v, in.Layers, s.Command))
-		if ask := question.QuestionOfPlayed(v, s.Command); ask != nil {
-			s.ask(ask)
-		} else if ask := question.QuestionOfLost(v, s.Command); ask != nil {
-			s.ask(ask)
-		} else {
-			s.foresee(v)
-		}
-	}
+	s.foresee(v, in)
 	s.offer(option)
 	return &s, nil
 }
@@ -451,9 +439,25 @@ func (s *Status) answer(ask *finding.DecisionError) {
 	s.Command, s.Choices, s.asked, s.first, s.raise = ask.Command, ask.Choices(), ask, "", false
 }
 
-// foresee says what the command to continue with would ask, as far as a look at the
-// workspace's directory tells.
-func (s *Status) foresee(v *recovery.View) {
+// foresee says what the command to continue with would ask, as far as a few files tell.
+func (s *Status) foresee(v *recovery.View, in Settings) {
+	switch {
+	case in.Wrong != nil:
+		s.refuse(in.Wrong)
+	case isDriven(s.Command):
+		s.ask(question.QuestionOfHank(v, in.Layers, s.Command))
+		if ask := question.QuestionOfPlayed(v, s.Command); ask != nil {
+			s.ask(ask)
+		} else if ask := question.QuestionOfLost(v, s.Command); ask != nil {
+			s.ask(ask)
+		} else {
+			s.look(v)
+		}
+	}
+}
+
+// look is foresee, as far as a look at the workspace's directory tells.
+func (s *Status) look(v *recovery.View) {
 	if ask := question.AtOnce(v); ask != nil && s.Command != "" {
 		s.Findings = withoutGone(s.Findings, v)
 		s.block(ask)
