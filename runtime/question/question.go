@@ -198,3 +198,16 @@ func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request
 	}
 	return hankfile.ProgramQuestion(changes, live), verdict.AdoptOption
 }
+
+// FirstAfter is what must be done before the command that answers a question, given what had to
+// be done before the command that would ask it. The change of a hank may have raised a budget.
+func FirstAfter(ask *finding.DecisionError, first string, raise bool) (string, bool) {
+	adopts, changed := strings.Contains(ask.Command, verdict.AdoptOption), strings.HasPrefix(ask.What, hankfile.HankChanged)
+	switch {
+	case adopts && !changed:
+		return first, raise
+	case adopts && raise:
+		return "raise the budget in hank.json, unless the change has done so", false
+	}
+	return "", false
+}

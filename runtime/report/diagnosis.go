@@ -144,7 +144,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	v.LookAgain(ctx)
 	s := statusOf(v, in.Layers)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
-	if d.first, d.raise, d.Choices = s.first, s.raise, s.Choices; v.Blocked != nil {
+	if d.first, d.raise, d.Choices = s.first, s.Raise, s.Choices; v.Blocked != nil {
 		d.choose(v.Blocked)
 	}
 	d.Name = s.Name
@@ -243,8 +243,8 @@ func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layer
 	}
 	broken := d.Command == fixCommand
 	d.Findings = withoutGone(d.Findings, v)
-	if d.block(decision); strings.HasSuffix(d.Command, verdict.AdoptOption) || strings.Contains(d.Command, " --frozen") { // it was edited
-		d.first, d.raise = "", false
+	if d.block(decision); strings.Contains(d.Command, verdict.AdoptOption) || strings.Contains(d.Command, " --frozen") {
+		d.first, d.raise = question.FirstAfter(decision, d.first, d.raise)
 	}
 	if broken {
 		d.Command, d.Choices = fixCommand, nil // what the files are to come from is repaired first

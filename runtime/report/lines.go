@@ -57,8 +57,10 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 			break
 		}
 		line(string(word), "%s%s: %s", last.CodonID, During(last), FirstLine(last.FailureReason.Message))
-	case s.EndDetail != "" && (s.Verdict == verdict.Budget || s.Verdict == verdict.Paused):
-		line(string(s.Verdict), "%s", FirstLine(s.EndDetail))
+	case s.EndDetail != "" && s.EndReason == state.EndBudget && !s.movedAway():
+		line("budget", "%s", FirstLine(s.EndDetail))
+	case s.EndDetail != "" && s.Verdict == verdict.Paused:
+		line("paused", "%s", FirstLine(s.EndDetail))
 	}
 	if s.Waiting != nil {
 		line("waiting", "%s", advice.Render(strings.TrimPrefix(s.Waiting.Says(), "waiting ")+"; `hank run --now` ends the wait", option))

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,12 +96,12 @@ type Status struct {
 	Personal    string    `json:"-"` // the command to run next where it is the user's to give, and no gate or hold is
 	Why         string    `json:"-"` // Personal would be refused as it is; empty: it would not be
 	Release     string    `json:"-"` // the command that ends Hold
+	Raise       bool      `json:"-"` // a budget is to be raised before the command, see verdict.PersonDecides
 	Choices     []string  `json:"-"` // the commands between which the user has to choose, Command among them; nil: there is no choice
 
 	ended      *state.Run // whose EndDetail it is
 	first      string     // what must be done before Command
 	unreadable bool       // that is to make a file readable, which only the user can
-	raise      bool       // that is to raise a budget, see verdict.PersonDecides
 	asks       bool       // that is to answer at a gate, or to end a hold
 
 	asked     *finding.DecisionError // what Command answers
@@ -223,7 +224,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	case s.EndReason == state.EndAgent && !s.movedAway():
 		s.first = remedyIn(FirstLine(s.EndDetail))
 	default:
-		s.raise = s.first != ""
+		s.Raise = s.first != ""
 	}
 	if name := v.Unreadable(); name != "" {
 		s.first, s.unreadable = makeReadable(name), true
@@ -436,7 +437,8 @@ func (s *Status) ask(why error) {
 
 // answer takes the command that answers a question.
 func (s *Status) answer(ask *finding.DecisionError) {
-	s.Command, s.Choices, s.asked, s.first, s.raise = ask.Command, ask.Choices(), ask, "", false
+	s.Command, s.Choices, s.asked = ask.Command, ask.Choices(), ask
+	s.first, s.Raise = question.FirstAfter(ask, s.first, s.Raise)
 }
 
 // foresee says what the command to continue with would ask, as far as a few files tell.
@@ -446,9 +448,7 @@ func (s *Status) foresee(v *recovery.View, in Settings) {
 		s.refuse(in.Wrong)
 	case isDriven(s.Command):
 		s.ask(question.QuestionOfHank(v, in.Layers, s.Command))
-		if ask := question.QuestionOfPlayed(v, s.Command); ask != nil {
-			s.ask(ask)
-		} else if ask := question.QuestionOfLost(v, s.Command); ask != nil {
+		if ask := cmp.Or(question.QuestionOfPlayed(v, s.Command), question.QuestionOfLost(v, s.Command)); ask != nil {
 			s.ask(ask)
 		} else {
 			s.look(v)
@@ -495,7 +495,7 @@ func withoutGone(findings []finding.Finding, v *recovery.View) []finding.Finding
 
 // isPersonal reports whether the command to run next is the user's to give.
 func (s *Status) isPersonal() (decides bool) {
-	s.Why, decides = verdict.PersonDecides(s.Command, s.raise, s.loop)
+	s.Why, decides = verdict.PersonDecides(s.Command, s.Raise, s.loop)
 	return (decides || s.unreadable) && !s.Live && isDriven(s.Command)
 }
 

@@ -78,8 +78,11 @@ func decisionsOfStatus(s *report.Status) []Decision {
 	out = append(out, blockedBy(s.Findings, s.Command, s.Choices)...)
 	if s.Personal != "" && s.Gate == nil && s.Hold == nil {
 		limit := Decision{"limit", whyPersonal(s), commands(s.Personal)}
-		if first := verdict.RaiseFirst(s.Personal); first != "" { // before that it would spend again
-			limit.What, limit.Commands = limit.What+"; "+first+" first", []string{}
+		switch {
+		case s.Raise: // before that it would spend again
+			limit.What, limit.Commands = limit.What+"; "+verdict.RaiseFirst(s.Personal)+" first", []string{}
+		case len(s.Choices) > 0:
+			limit.Commands = s.Choices
 		}
 		out = append(out, limit)
 	}
