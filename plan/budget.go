@@ -141,7 +141,7 @@ func (h *Hank) shareRules(s scope, sum float64, out *diagnostic.Reporter) {
 		}
 		switch {
 		case !fixed && c.cap == 0 && sum >= 1-slack && c.id != "":
-			h.report(out, c.pointer, "budget-zero", "give it a share", "%q has no share of the budget of %s, and the shares leave nothing", c.id, s.what)
+			h.report(out, c.pointer, "budget-zero", "give it a share, or lower those of the others", "%q has no share of the budget of %s, and the shares leave nothing", c.id, s.what)
 		case c.cap > most+slack && most > 0:
 			h.report(out, c.pointer+"/budget/maxDollars", "budget-cap", "raise its share, or lower its maxDollars", "%q may spend %s, but its part of the budget of %s is %s", c.id, diagnostic.Dollars(c.cap), s.what, diagnostic.Dollars(most))
 		}

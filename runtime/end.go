@@ -223,7 +223,7 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		}
 	}
 	res.Finish, res.FinishFirst = verdict.Finish(s, "", func() *plan.Program { return d.program })
-	if first := verdict.RaiseFirst(res.Next); first != "" && verdict.NeedsBudget(out.Reason) {
+	if first := verdict.RaiseFirst(res.Next, res.Message); first != "" && verdict.NeedsBudget(out.Reason) {
 		res.Message += "; " + first + " first"
 	}
 	return res

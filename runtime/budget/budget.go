@@ -104,6 +104,9 @@ func (l Limits) TimeLeft(spent time.Duration) time.Duration {
 // TimeExceeded is the verdict on an attempt that was stopped by TimeLeft.
 func (l Limits) TimeExceeded() *state.BudgetExceeded { return overTime(l.Time, l.Time, l.span.scope) }
 
+// NoPart is how Describe names the part of a budget of which the shares leave nothing.
+const NoPart = " of its $0.00 "
+
 // Describe says which limit was reached, in words. What was used of it before
 // the attempt counts.
 func (l Limits) Describe(e *state.BudgetExceeded) string {

@@ -218,7 +218,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	}
 	s.Command = s.raised(v, in)
 	s.warnOfCrashes(v)
-	switch s.first = verdict.RaiseFirst(s.Command); {
+	switch s.first = verdict.RaiseFirst(s.Command, s.EndDetail); {
 	case correct != "":
 		s.first = correct
 	case s.EndReason == state.EndAgent && !s.movedAway():

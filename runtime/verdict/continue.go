@@ -124,20 +124,23 @@ func NeedsBudget(reason state.EndReason) bool {
 	return reason == state.EndBudget || reason == state.EndCodonFailed
 }
 
-// RaiseFirst is what the user must do before a command of Continue; empty if that
-// is nothing.
-func RaiseFirst(command string) string {
-	if strings.Contains(command+" ", AdoptOption+" ") { // the option that names the execution may follow
-		return "raise the budget in hank.json"
+// RaiseFirst is what the user must do before a command of Continue, after a run that has
+// ended as detail says; empty if that is nothing.
+func RaiseFirst(command, detail string) string {
+	switch {
+	case !strings.Contains(command+" ", AdoptOption+" "): // the option that names the execution may follow
+		return ""
+	case strings.Contains(detail, budget.NoPart): // of a larger budget it would be nothing, too
+		return "lower the shares of the others in hank.json"
 	}
-	return ""
+	return "raise the budget in hank.json"
 }
 
 // Personal reports whether a command to continue with is the user's to give: it raises a
 // limit, or names a model that only the user can choose, or, where a budget has ended the
 // run, takes a budget over that the user has raised.
 func Personal(command string, byBudget bool) bool {
-	return strings.Contains(command, " --max-") || strings.Contains(command, " MODEL") || strings.Contains(command, " --checkpoint-cap ") || byBudget && RaiseFirst(command) != ""
+	return strings.Contains(command, " --max-") || strings.Contains(command, " MODEL") || strings.Contains(command, " --checkpoint-cap ") || byBudget && RaiseFirst(command, "") != ""
 }
 
 // PersonDecides reports whether a command, which the user may give, is withheld from

@@ -26,7 +26,7 @@ func ResultOf(r *runtime.Result) *Result {
 		Error: atExit(r.Code, string(r.EndReason), r.Message)}
 	personal := r.Hold != nil || verdict.Personal(r.Next, verdict.NeedsBudget(r.EndReason))
 	if out.NextAdvice = null(r.Next); r.Next != "" && verdict.NeedsBudget(r.EndReason) {
-		out.NextAdvice = null(r.Next + report.Before(verdict.RaiseFirst(r.Next)))
+		out.NextAdvice = null(r.Next + report.Before(verdict.RaiseFirst(r.Next, r.Message)))
 	}
 	if !personal {
 		out.NextCommand = null(r.Next)

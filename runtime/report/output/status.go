@@ -80,7 +80,7 @@ func decisionsOfStatus(s *report.Status) []Decision {
 		limit := Decision{"limit", whyPersonal(s), commands(s.Personal)}
 		switch {
 		case s.Raise: // before that it would spend again
-			limit.What, limit.Commands = limit.What+"; "+verdict.RaiseFirst(s.Personal)+" first", []string{}
+			limit.What, limit.Commands = limit.What+"; "+verdict.RaiseFirst(s.Personal, s.EndDetail)+" first", []string{}
 		case len(s.Choices) > 0:
 			limit.Commands = s.Choices
 		}
