@@ -445,6 +445,21 @@ func TestADirectoryOfACopyThatMayBeThere(t *testing.T) {
 	}
 }
 
+// An operation of a type that is not allowed has nothing else that is wrong; one whose type is
+// mistyped may have.
+func TestAnOperationOfAnotherTypeIsOneMistake(t *testing.T) {
+	t.Parallel()
+	for operation, want := range map[string][]string{
+		`{"type": "copy", "copy": {"from": "t", "to": 1}}`:     {"before-copy-idle", "bad-value"},
+		`{"type": "comand", "command": {"run": "x", "to": 1}}`: {"before-copy-idle", "bad-value", "ignored-field"},
+	} {
+		_, ds := Load(folder(map[string]string{"hank.json": hankOf(shellCodon("a", `"outputFiles": [{"copy": ["x"], "beforeCopy": [`+operation+`]}]`))}), "hank.json")
+		if got := rulesOf(ds); !slices.Equal(got, want) {
+			t.Errorf("%s:\n%s", operation, diagnostic.Text(ds))
+		}
+	}
+}
+
 func TestEachRuleHasATest(t *testing.T) {
 	t.Parallel()
 	seen := slices.Clone(testedElsewhere)

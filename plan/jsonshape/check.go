@@ -309,6 +309,9 @@ func plural(n int, noun string) string {
 // members checks an object with fixed fields, or a map.
 func (c *checking) members(s *Shape, n *Node) {
 	c.duplicates(n)
+	if c.another(s, n) {
+		return
+	}
 	for i := range n.Kids {
 		key, kid := &n.Names[i], &n.Kids[i]
 		if key.bad {
@@ -336,6 +339,20 @@ func (c *checking) members(s *Shape, n *Node) {
 		}
 		c.at(n.Start, "missing-field", hint, "%s needs %q", s.label, f.Name)
 	}
+}
+
+// another reports an object that says in its type that it is something else, of which the fields
+// are not compared.
+func (c *checking) another(s *Shape, n *Node) bool {
+	f, of := s.field("type"), n.Step("type")
+	if f == nil || !f.required || len(f.Shape.words) != 1 || of == nil || of.Kind != '"' || of.Text == f.Shape.words[0] || typo.Nearest(of.Text, f.Shape.words) != "" {
+		return false
+	}
+	n.Bad = true
+	c.enter("type")
+	c.value(f.Shape, of)
+	c.leave()
+	return true
 }
 
 // known returns the shape of a field, or reports the name.
