@@ -183,9 +183,7 @@ func (h *Hank) ruleRules(p place, at string, r loop.Rule, out *diagnostic.Report
 		}
 	case loop.ByJudge:
 		i := slices.IndexFunc(p.loop.Codons, func(c Codon) bool { return string(c.ID) == r.Judge })
-		if r.Judge == "" {
-			h.report(out, at, "missing-field", "name a codon of the loop", `"vote": "judge" needs "judge"`)
-		} else if i < 0 {
+		if r.Judge != "" && i < 0 {
 			h.report(out, at+"/judge", "judge-unknown", "name a codon of the loop", "%q is no codon of loop %q", r.Judge, p.loop.ID)
 		}
 	}

@@ -43,6 +43,13 @@ func rule(kind string, alone bool, fields []shape.Field) shape.Variant {
 	return shape.Variant{Value: kind, Shape: shape.Object(name, kind, append(all, fields...)...).WithTypos(ruleTypos)}
 }
 
+// plateau is the rule of votes.
+func plateau(alone bool) shape.Variant {
+	v := rule("plateau", alone, plateauFields)
+	v.Shape.Needing("vote", "judge", "judge", "name a codon of the loop")
+	return v
+}
+
 var contextExceeded = shape.Variant{Value: "contextExceeded", Shape: shape.Object("contextExceeded", "contextExceeded",
 	shape.Required("type", shape.Word("contextExceeded"), "contextExceeded"),
 )}
@@ -54,7 +61,7 @@ func of(variants ...shape.Variant) []shape.Field {
 
 // The rules that any and all are made of.
 var (
-	plateauPart = rule("plateau", false, plateauFields)
+	plateauPart = plateau(false)
 	commandPart = rule("command", false, untilFields)
 )
 
@@ -64,7 +71,7 @@ var terminateOnShape = shape.Tagged("type",
 		limitField("number of iterations"),
 	)},
 	contextExceeded,
-	rule("plateau", true, plateauFields),
+	plateau(true),
 	rule("command", true, untilFields),
 	rule("any", true, of(plateauPart, commandPart, contextExceeded)),
 	rule("all", true, of(plateauPart, commandPart)),

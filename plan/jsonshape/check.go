@@ -339,6 +339,9 @@ func (c *checking) members(s *Shape, n *Node) {
 		}
 		c.at(n.Start, "missing-field", hint, "%s needs %q", s.label, f.Name)
 	}
+	if by := n.Step(s.need.field); by != nil && by.Kind == '"' && by.Text == s.need.value && n.Step(s.need.other) == nil && !s.Meant(n, s.need.other) {
+		c.at(n.Start, "missing-field", s.need.hint, "%q: %q needs %q", s.need.field, s.need.value, s.need.other)
+	}
 }
 
 // another reports an object that says in its type that it is something else, of which the fields

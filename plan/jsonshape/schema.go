@@ -169,6 +169,19 @@ func (w *schemaWriter) fields(s *Shape) {
 	if len(needed) > 0 {
 		w.words("required", needed)
 	}
+	if s.need.other != "" {
+		w.key("if")
+		w.object(func() {
+			w.key("properties")
+			w.object(func() {
+				w.key(s.need.field)
+				w.object(func() { w.text("description", s.field(s.need.field).doc); w.text("const", s.need.value) })
+			})
+			w.words("required", []string{s.need.field})
+		})
+		w.key("then")
+		w.object(func() { w.words("required", []string{s.need.other}) })
+	}
 	if !s.open && !s.free {
 		w.key("additionalProperties")
 		w.put(jsontext.Bool(false))

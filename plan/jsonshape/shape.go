@@ -36,6 +36,8 @@ type Shape struct {
 	tag      string           // unions: the member that decides
 	variants []Variant        // unions
 	other    func(*Node) bool // unions without tag: which variant, see EitherOr
+
+	need need // objects
 }
 
 type kind int
@@ -77,6 +79,15 @@ func Object(name, label string, fields ...Field) *Shape {
 
 // WithTypos sets the wrong names that people write, and what is meant by them.
 func (s *Shape) WithTypos(typos map[string]string) *Shape { s.typos = typos; return s }
+
+// need is a field that a value of another one makes required.
+type need struct{ field, value, other, hint string }
+
+// Needing makes a field required where another one has a value.
+func (s *Shape) Needing(field, value, other, hint string) *Shape {
+	s.need = need{field, value, other, hint}
+	return s
+}
 
 // Lenient makes unknown members a warning, as the compatible system drops
 // them in silence.
