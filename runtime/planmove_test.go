@@ -209,7 +209,7 @@ func (w *mover) step() {
 		}
 	}
 	for name, empty := range dirs {
-		if _, stays := now[name]; empty && !stays && after[name] == "" {
+		if _, stays := now[name]; empty && !stays {
 			did.RemoveDirs = append(did.RemoveDirs, name)
 		}
 	}

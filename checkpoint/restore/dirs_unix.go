@@ -4,6 +4,7 @@ package restore
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -29,6 +30,9 @@ func PlanDirs(w *worktree.Workspace, plan *Plan, remove, create []string) (refus
 		after.remove(c.Path)
 	}
 	for _, c := range plan.Add {
+		if dir, err := fs.ReadDir(root.FS(), c.Path); err == nil && len(dir) == 0 { // a file replaces it
+			plan.RemoveDirs = append(plan.RemoveDirs, c.Path)
+		}
 		after.fill(c.Path)
 	}
 	for _, name := range remove {
@@ -67,6 +71,7 @@ func PlanDirs(w *worktree.Workspace, plan *Plan, remove, create []string) (refus
 	plan.RemoveDirs = slices.DeleteFunc(plan.RemoveDirs, func(dir string) bool { // and comes back
 		return slices.ContainsFunc(plan.MakeDirs, func(name string) bool { return strings.HasPrefix(name, dir+"/") })
 	})
+	slices.Sort(plan.RemoveDirs)
 	return refused
 }
 
