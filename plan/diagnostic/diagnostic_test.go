@@ -23,6 +23,7 @@ func TestAMessageNamesItsField(t *testing.T) {
 		{"/port", "must be a whole number", "port: must be a whole number"},
 		{"/variables/x\n::warning::y", "it is wrong", `variables."x\n::warning::y": it is wrong`},
 		{"/hank/0/env/", "cannot be a variable", "env.: cannot be a variable"},
+		{strings.Repeat("/a", 50_000) + "/b", "must be a string", strings.Repeat("a.", 30) + "…" + strings.Repeat(".a", 29) + ".b: must be a string"},
 	} {
 		if got := naming(c.pointer, c.message); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.pointer, got, c.want)

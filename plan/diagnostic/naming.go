@@ -48,7 +48,15 @@ func naming(pointer, message string) string {
 		}
 		field.WriteString(step)
 	}
-	return field.String() + ": " + message
+	return shortened(field.String()) + ": " + message
+}
+
+// shortened is a field without its middle, where it is too long to be read.
+func shortened(field string) string {
+	if r := []rune(field); len(r) > 2*widestExcerpt {
+		return string(r[:widestExcerpt]) + "…" + string(r[len(r)-widestExcerpt:])
+	}
+	return field
 }
 
 func isIndex(step string) bool {
