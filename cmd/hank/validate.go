@@ -222,12 +222,12 @@ func printValidation(c *cli.Context, v *validation.Validation) error {
 // printHank prints the verdict on a hank and, of the only one, what is in it.
 func printHank(h *validation.Hank, only bool) {
 	if h.Program == nil {
-		say("%s: invalid\n", h.Path)
+		say("%s: invalid\n", format.Path(h.Path))
 		return
 	}
 	name := h.Name
 	if !only {
-		name = h.Path + ": " + name
+		name = format.Path(h.Path) + ": " + name
 	}
 	say("%s: %s (%s)\n", name, h.Verdict(), term.Count(h.Codons, "codon"))
 	if !only {

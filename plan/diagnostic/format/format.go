@@ -3,7 +3,10 @@ package format
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"hank/internal/secret"
 	"hank/internal/term"
@@ -20,7 +23,7 @@ type Group struct {
 // a mark at the place, and what may help.
 func Text(d diagnostic.Diagnostic) (head, body string) {
 	hint := d.Hint
-	d.Hint = ""
+	d.Hint, d.File = "", Path(d.File)
 	head = d.String()
 	var below strings.Builder
 	if before, after, found := d.Excerpt(); found && !hasSecret(before+after) {
@@ -32,6 +35,14 @@ func Text(d diagnostic.Diagnostic) (head, body string) {
 		fmt.Fprintf(&below, "    hint: %s\n", hint)
 	}
 	return head, below.String()
+}
+
+// Path is a path as it is shown: quoted, if it has what a terminal does not show as it is.
+func Path(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // hasSecret reports whether a line has what must not be shown.
