@@ -78,6 +78,17 @@ func TestTheStateOfAnotherExecutionDoesNotCount(t *testing.T) {
 		put(t, b.l.State(), other.files[other.l.State()])
 		b.recovers(fmt.Sprintf("state.json of another execution, without %v", gone))
 	}
+	for _, gone := range [][]string{{}, {b.l.State() + ".bak"}, {b.l.Meta()}, {b.l.State() + ".bak", b.l.Meta()}} {
+		b.reset()
+		for _, path := range gone {
+			remove(t, path)
+		}
+		events := b.files[b.journal()]
+		damaged := bytes.LastIndexByte(events[:len(events)*9/10], '\n') + 1
+		put(t, b.journal(), append(append(bytes.Clone(events[:damaged]), 'x'), events[damaged+1:]...))
+		put(t, b.l.State(), other.files[other.l.State()])
+		b.recovers(fmt.Sprintf("state.json of another execution and damage in the journal, without %v", gone))
+	}
 }
 
 // The further of state.json and its backup counts, whichever that is, and one that is

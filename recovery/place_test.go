@@ -1,8 +1,10 @@
 package recovery
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,6 +103,45 @@ func TestACopiedExecutionGetsALineageOfItsOwn(t *testing.T) {
 		t.Errorf("the original: %+v", x.Report)
 	}
 	ok(t, x.Close())
+}
+
+// A copy that has lost the segment in which its own lineage begins stays itself: what is left
+// of the journal is its original's, and goes no further than the copy.
+func TestACopyWithoutItsNewestSegmentStaysItself(t *testing.T) {
+	t.Parallel()
+	short.Skip(t)
+	base := t.TempDir()
+	root, to := filepath.Join(base, "a"), filepath.Join(base, "b")
+	history(t, root, 12, CreateOptions{}).close()
+	ok(t, exec.Command("cp", "-a", root, to).Run())
+	a := &author{t: t, ctx: context.Background(), x: reopen(t, to), program: program(t, 12), runs: 70}
+	ok(t, a.start())
+	ok(t, a.exit(state.EndStopped))
+	want := told(t, a.x.State())
+	ok(t, a.x.Close())
+	b := pack(t, to, want)
+	b.settled("the copy")
+	b = pack(t, to, want)
+	newest := b.files[b.journal()]
+	header := bytes.IndexByte(newest, '\n') + 1
+	for name, damage := range map[string]func(){
+		"deleted":          func() { remove(t, b.journal()) },
+		"empty":            func() { put(t, b.journal(), nil) },
+		"half a header":    func() { put(t, b.journal(), newest[:header/2]) },
+		"only a header":    func() { put(t, b.journal(), newest[:header]) },
+		"half of it":       func() { put(t, b.journal(), newest[:len(newest)/2]) },
+		"without a header": func() { put(t, b.journal(), newest[header:]) },
+		"a damaged header": func() { put(t, b.journal(), append([]byte("x"), newest...)) },
+	} {
+		for _, gone := range [][]string{{}, {b.l.State() + ".bak"}, {b.l.State()}, {b.l.State(), b.l.State() + ".bak"}} {
+			b.reset()
+			damage()
+			for _, path := range gone {
+				remove(t, path)
+			}
+			b.recovers(fmt.Sprintf("%s, without %v", name, gone))
+		}
+	}
 }
 
 // Whatever becomes of the directory while it is held: the next transition stops,

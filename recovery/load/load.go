@@ -128,10 +128,24 @@ func Load(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Repor
 		}
 		return m, m.replayJournal(fsys, l, rep)
 	}
+	if !found.Whole() {
+		begin.Lineage = lineageOf(begin, snaps, lineage)
+	}
 	m.State, m.Source = begin, "journal"
 	m.Unsaved = len(snaps) == 0 && found.Last > found.Base && !m.hasFile()
 	m.chooseSnapshot(sameLineage(snaps, begin.Lineage, rep), rep)
 	return m, m.replayJournal(fsys, l, rep)
+}
+
+// lineageOf returns the lineage of an execution whose damaged journal begins with a state. A
+// copy whose newest segment is lost has only its original's segments, which lead to the copy:
+// its own lineage is that of the meta. A snapshot of the journal's lineage shows that the
+// execution is no copy.
+func lineageOf(begin *state.State, snaps []candidate, own string) string {
+	if own == "" || slices.ContainsFunc(snaps, func(c candidate) bool { return c.state.Lineage == begin.Lineage }) {
+		return begin.Lineage
+	}
+	return own
 }
 
 // hasFile reports whether state.json or its backup is there, in whatever state.
