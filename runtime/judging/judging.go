@@ -3,6 +3,8 @@
 //
 //   - A Case is an iteration with its records and checkpoints, and the verdict on the one
 //     before it.
+//   - A Pass is what a loop has done since it has begun: an adopted hank can let it run
+//     again.
 //   - A voter is the trees of the checkpoints, the codon that has written a decision, which
 //     its record has, or a command.
 //
@@ -13,6 +15,7 @@ package judging
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"hank/checkpoint"
@@ -40,16 +43,48 @@ type Case struct {
 	Until func(context.Context, loop.Rule) (loop.Ballot, error)
 }
 
+// Pass yields the records of a loop on the lineage path of s, newest first, without those of
+// earlier passes: what the plan has before the loop has ended those, and so has what comes
+// later in the loop and ran earlier. What ran after the loop ends no pass: with a new limit
+// the loop goes on. It costs what is taken of it.
+func Pass(s *state.State, id plan.CodonID) iter.Seq[state.LineageEntry] {
+	in := func(c *plan.LoopContext) bool { return c != nil && c.LoopID == id }
+	entries := s.ExecutionPlan()
+	first := slices.IndexFunc(entries, func(e *state.PlanEntry) bool { return in(e.LoopContext) })
+	before := entries[:max(0, first)]
+	return func(yield func(state.LineageEntry) bool) {
+		var oldest, later *state.Codon // of the pass so far, and right after the record
+		for step := range s.Backward() {
+			c := step.Codon
+			if !in(c.LoopContext) && slices.ContainsFunc(before, func(e *state.PlanEntry) bool { return e.CodonID == c.CodonID }) {
+				return
+			}
+			again := oldest != nil && later == oldest && c.CodonID == oldest.CodonID // another attempt
+			later = c
+			if !in(c.LoopContext) || oldest != nil && !again && !earlier(c.LoopContext, oldest.LoopContext) {
+				continue
+			}
+			if oldest = c; !yield(step) {
+				return
+			}
+		}
+	}
+}
+
+func earlier(a, b *plan.LoopContext) bool {
+	return a.Iteration < b.Iteration || a.Iteration == b.Iteration && a.CodonIndexInLoop < b.CodonIndexInLoop
+}
+
 // Find collects the records of the iteration that a record on the lineage path of s has ended.
 // It looks no further back than to the iteration before.
 func Find(s *state.State, last *state.Codon) Case {
 	c, at := Case{Last: last}, last.LoopContext
-	for step := range s.Backward() {
+	for step := range Pass(s, at.LoopID) {
 		k := step.Codon
 		if !k.Settled() {
 			continue
 		}
-		if k.LoopContext == nil || k.LoopContext.LoopID != at.LoopID || k.LoopContext.Iteration < at.Iteration-1 {
+		if k.LoopContext.Iteration < at.Iteration-1 {
 			break
 		}
 		if k.LoopContext.Iteration == at.Iteration {

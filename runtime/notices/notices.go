@@ -15,6 +15,7 @@ import (
 
 	"hank/plan"
 	"hank/plan/loop"
+	"hank/runtime/judging"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -122,9 +123,9 @@ type iteration struct {
 func OfIteration(s *state.State, last *state.Codon, final bool, o plan.Outcome, l *plan.Loop) Notice {
 	at := last.LoopContext
 	e := iteration{LoopID: at.LoopID, Iteration: at.Iteration, Final: final}
-	for step := range s.Backward() {
+	for step := range judging.Pass(s, at.LoopID) {
 		c := step.Codon
-		if c.LoopContext == nil || c.LoopContext.LoopID != at.LoopID || c.LoopContext.Iteration != at.Iteration {
+		if c.LoopContext.Iteration != at.Iteration {
 			break
 		}
 		bill := c.Bill()

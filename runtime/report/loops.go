@@ -17,7 +17,7 @@ import (
 	"hank/state"
 )
 
-// Loop is a loop with its iterations on the lineage path, oldest first.
+// Loop is a loop with the iterations of its newest pass on the lineage path, oldest first.
 type Loop struct {
 	Schema      int               `json:"schema"`
 	LoopID      state.CodonID     `json:"loopId"`
@@ -69,13 +69,9 @@ func ReadLoop(v *recovery.View, id state.CodonID, limit int) (*Loop, error) {
 		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no loop %q; see: `hank plan`", id)}
 	}
 	out := &Loop{Schema: 1, LoopID: id, Iterations: []Iteration{}}
-	after := false // something after the loop has begun
-	for _, step := range v.State.LineagePath() {
+	pass := slices.Collect(judging.Pass(v.State, id))
+	for _, step := range slices.Backward(pass) {
 		at := step.Codon.LoopContext
-		if !inLoop(at, id) {
-			after = len(out.Iterations) > 0
-			continue
-		}
 		if n := len(out.Iterations); n == 0 || out.Iterations[n-1].Iteration != at.Iteration {
 			out.Iterations = append(out.Iterations, Iteration{Iteration: at.Iteration})
 		}
@@ -85,7 +81,7 @@ func ReadLoop(v *recovery.View, id state.CodonID, limit int) (*Loop, error) {
 	if err := out.compare(v); err != nil {
 		return nil, err
 	}
-	out.end(v, after)
+	out.end(v)
 	if limit > 0 && len(out.Iterations) > limit {
 		out.Iterations = out.Iterations[len(out.Iterations)-limit:]
 	}
@@ -140,7 +136,7 @@ func (l *Loop) compare(v *recovery.View) error {
 }
 
 // end finds out whether the loop is over, and why.
-func (l *Loop) end(v *recovery.View, after bool) {
+func (l *Loop) end(v *recovery.View) {
 	if store, err := v.Store(); err == nil {
 		if program, err := githistory.LoadProgram(store, v.State.Program); err == nil && program.Loop(l.LoopID) != nil {
 			rule := program.Loop(l.LoopID).TerminateOn
@@ -152,7 +148,7 @@ func (l *Loop) end(v *recovery.View, after bool) {
 	if n == 0 {
 		return
 	}
-	last := l.Iterations[n-1]
+	path, last := v.State.LineagePath(), l.Iterations[n-1]
 	k := last.Codons[len(last.Codons)-1]
 	switch {
 	case !k.Settled():
@@ -164,7 +160,7 @@ func (l *Loop) end(v *recovery.View, after bool) {
 		l.Ended, l.Reason = "stop", last.Reason
 	case l.TerminateOn != nil && l.TerminateOn.Limit > 0 && last.Iteration+1 >= l.TerminateOn.Limit && l.whole(v, k.Codon):
 		l.Ended = "limit"
-	case after:
+	case !inLoop(path[len(path)-1].Codon.LoopContext, l.LoopID): // something after it has begun
 		l.Ended = "left"
 	}
 }
