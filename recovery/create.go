@@ -259,7 +259,7 @@ func needStore(l layout.Layout, why error) *finding.DecisionError {
 	if damaged := new(checkpoint.DamagedError); errors.As(why, &damaged) { // which may not exist, too: it lacks something
 		what = "the checkpoint store " + l.Store() + " is damaged: " + damaged.Why
 	}
-	return execution.NeedStore(l, what)
+	return execution.NeedStore(l, what, execution.AllLost)
 }
 
 // newStore begins a store in the place of one that cannot be used. A damaged

@@ -58,7 +58,8 @@ func readHead(s *state.State, store *checkpoint.Store) error {
 
 // needHead asks what is to become of an execution whose newest checkpoint is lost.
 func needHead(l layout.Layout, s *state.State, why error) *finding.DecisionError {
-	return execution.NeedStore(l, fmt.Sprintf("checkpoint %.12s, which the workspace was last at, cannot be read (%v)", execution.Head(s), why))
+	head := fmt.Sprintf("checkpoint %.12s", execution.Head(s))
+	return execution.NeedStore(l, fmt.Sprintf("%s, which the workspace was last at, cannot be read (%v)", head, why), head+" cannot be recovered, and those that can be read remain")
 }
 
 // ensureHead makes sure that the next checkpoint has a parent that can be read.

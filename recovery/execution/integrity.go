@@ -70,7 +70,7 @@ func (x *Execution) Inspect() error {
 		return err
 	}
 	if deleted {
-		return NeedStore(x.Layout, "the checkpoint store was deleted with "+layout.Dir)
+		return NeedStore(x.Layout, "the checkpoint store was deleted with "+layout.Dir, AllLost)
 	}
 	return m.CheckStore()
 }

@@ -7,14 +7,15 @@ import (
 	"hank/state"
 )
 
-// FixCommand continues from the workspace where checkpoints are lost.
-const FixCommand = "hank doctor --fix"
+// FixCommand continues from the workspace where checkpoints are lost, and AllLost says what
+// is lost with a store.
+const FixCommand, AllLost = "hank doctor --fix", "earlier checkpoints cannot be recovered"
 
-// NeedStore asks for checkpoints that are lost.
-func NeedStore(l layout.Layout, what string) *finding.DecisionError {
+// NeedStore asks for checkpoints that are lost. loss: what of them stays lost without a copy.
+func NeedStore(l layout.Layout, what, loss string) *finding.DecisionError {
 	return &finding.DecisionError{What: what, Options: []string{
 		"put it back from a copy into " + l.Store(),
-		"`hank doctor --fix` continues from the workspace as it is; earlier checkpoints cannot be recovered",
+		"`hank doctor --fix` continues from the workspace as it is; " + loss,
 	}, Command: FixCommand}
 }
 
