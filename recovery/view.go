@@ -651,11 +651,10 @@ func (v *View) Validate() consistency.Validation {
 	if store, err := v.Store(); err == nil {
 		defer store.Close()
 		verifier := store.Verifier(context.Background())
-		w.HasCommit = func(sha state.SHA) bool {
-			whole, err := verifier.IsComplete(checkpoint.SHA(sha))
-			return whole || err != nil
+		w.Lacks = func(sha state.SHA) string {
+			lost, _ := verifier.Lacks(checkpoint.SHA(sha))
+			return lost
 		}
-		return consistency.Validate(v.State, w)
 	}
 	return consistency.Validate(v.State, w)
 }

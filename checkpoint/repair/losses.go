@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -185,6 +186,30 @@ func (j *Verifier) IsComplete(sha packdb.SHA) (bool, error) {
 	}
 	j.seen[id] = whole
 	return whole, nil
+}
+
+// Lacks says what of a commit cannot be read: "it", or else the first file or directory of
+// it; empty: nothing. The error is that of IsComplete.
+func (j *Verifier) Lacks(sha packdb.SHA) (string, error) {
+	if whole, err := j.IsComplete(sha); whole || err != nil {
+		return "", err
+	}
+	c, err := gitobject.GetCommit(j.s, plumbing.NewHash(string(sha)))
+	if err != nil {
+		return "it", nil
+	}
+	dir := "."
+	for id := c.TreeHash; ; {
+		t, _ := packdb.ReadTree(j.s, id)
+		at := slices.IndexFunc(t, func(e gitobject.TreeEntry) bool { whole, known := j.seen[e.Hash]; return known && !whole })
+		if at < 0 {
+			return fmt.Sprintf("its directory %q", dir), nil
+		}
+		dir, id = path.Join(dir, t[at].Name), t[at].Hash
+		if t[at].Mode != filemode.Dir {
+			return fmt.Sprintf("its file %q", dir), nil
+		}
+	}
 }
 
 func (j *Verifier) tree(id plumbing.Hash) (bool, error) {

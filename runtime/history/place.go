@@ -52,7 +52,7 @@ func (e *TargetError) Error() string {
 		return fmt.Sprintf("%q is a checkpoint of %s, which was removed by hank gc on %s; from where it was exported to, `hank checkpoints import` brings it back", e.Text, e.What, e.Removed.Local().Format("2006-01-02 15:04"))
 	}
 	if e.Lost != "" {
-		return fmt.Sprintf("%q is checkpoint %.12s, which was lost with damaged files of the checkpoint store; see: `hank doctor`", e.Text, e.Lost)
+		return fmt.Sprintf("%q is checkpoint %.12s, which cannot be read whole since files of the checkpoint store are damaged or missing; see: `hank doctor`", e.Text, e.Lost)
 	}
 	if e.Beyond != nil {
 		return fmt.Sprintf("%q names no checkpoint: %s", e.Text, e.Beyond)

@@ -792,7 +792,7 @@ func (s *Screen) Graphed(list *report.Checkpoints, err error) {
 	g.more = g.wanted > 0 && len(list.Checkpoints) >= g.wanted
 	var lacks []string
 	if n := len(list.Lost); n > 0 {
-		lacks = append(lacks, fmt.Sprintf("%s missing from the store", term.Count(n, "checkpoint")))
+		lacks = append(lacks, fmt.Sprintf("%s cannot be read whole", term.Count(n, "checkpoint")))
 	}
 	if n := len(list.Removed); n > 0 {
 		lacks = append(lacks, fmt.Sprintf("those of %s were removed by hank gc", term.Count(n, "run")))

@@ -46,9 +46,9 @@ type Validation struct {
 
 // World is what Validate compares a state with. A nil member is not compared.
 type World struct {
-	RunDirs   []string // names of the directories under runs/
-	HasCommit func(state.SHA) bool
-	Costs     map[state.RunID]state.USD // what the cost index says
+	RunDirs []string                  // names of the directories under runs/
+	Lacks   func(state.SHA) string    // what the store does not have of a commit; empty: nothing
+	Costs   map[state.RunID]state.USD // what the cost index says
 }
 
 // Validate checks what a state says against itself and against the world. It
@@ -88,8 +88,11 @@ func (v *validator) commit(sha state.SHA, what string, run state.RunID, codon st
 	if r := v.runs[run]; r != nil && r.Removed != nil {
 		return // on purpose
 	}
-	if sha != "" && v.world.HasCommit != nil && !v.world.HasCommit(sha) {
-		v.warn(Issue{MissingCheckpoint, fmt.Sprintf("%s is commit %s, which the store does not have", what, sha), run, codon})
+	if sha == "" || v.world.Lacks == nil {
+		return
+	}
+	if lost := v.world.Lacks(sha); lost != "" {
+		v.warn(Issue{MissingCheckpoint, fmt.Sprintf("%s is commit %s; the store does not have %s", what, sha, lost), run, codon})
 	}
 }
 

@@ -23,7 +23,7 @@ func TestEachKindOfIssueIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := Validate(s, World{RunDirs: []string{"lost"}, HasCommit: func(state.SHA) bool { return false }, Costs: map[state.RunID]state.USD{"new": 5}})
+	v := Validate(s, World{RunDirs: []string{"lost"}, Lacks: func(state.SHA) string { return "it" }, Costs: map[state.RunID]state.USD{"new": 5}})
 	found := map[IssueType]bool{}
 	for _, i := range append(v.Errors, v.Warnings...) {
 		found[i.Type] = true

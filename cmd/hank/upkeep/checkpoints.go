@@ -101,7 +101,7 @@ func listCheckpoints(c *cli.Context) error {
 		for i := range names {
 			names[i] = list.Lost[i].String()
 		}
-		call.Remark("%s missing from the store (%s%s); see: hank doctor%s\n", term.Count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), call.ExecutionOption(c))
+		call.Remark("%s cannot be read whole (%s%s); see: hank doctor%s\n", term.Count(n, "checkpoint"), strings.Join(names, ", "), andMore(n), call.ExecutionOption(c))
 	}
 	return err
 }
