@@ -28,7 +28,7 @@ func TestFinished(t *testing.T) {
 		"one that had failed at a gate runs again": {"a b !b b c", "a b c", "a b c"},
 	} {
 		r := &Run{RunID: "r"}
-		var ids, got []string
+		ids, got := strings.Fields(c.plan), []string(nil)
 		for _, text := range strings.Fields(c.ran) {
 			k := &Codon{CodonID: CodonID(strings.TrimLeft(text, "-!")), Status: Completed}
 			switch text[0] {
@@ -40,9 +40,6 @@ func TestFinished(t *testing.T) {
 			r.done = r.done.append(k)
 		}
 		s := &State{Runs: []*Run{r}}
-		for _, id := range strings.Fields(c.plan) {
-			ids = append(ids, id)
-		}
 		for _, k := range s.FinishedOf(func(yield func(CodonID) bool) {
 			for _, id := range ids {
 				if !yield(CodonID(id)) {
