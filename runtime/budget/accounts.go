@@ -61,19 +61,83 @@ func NewAccounts(s *state.State, replays bool) *Accounts {
 	if replays {
 		a.granted.MaxDollars = 0
 	}
-	way := onTheWay(s)
-	for _, run := range s.Runs {
+	way, counts := onTheWay(s), newPass(s)
+	for _, run := range slices.Backward(s.Runs) { // the oldest first
 		for i := range run.Len() {
 			switch c := run.Codon(i); {
 			case !c.Status.Terminal():
 			case way[c]:
-				a.Add(c)
+				a.leave(counts.add(c))
 			default:
-				a.Total = a.Total.plus(a.used(c))
+				a.leave([]*state.Codon{c})
 			}
 		}
 	}
+	a.leave(counts.upTo(s.Next()))
+	for _, c := range counts.records {
+		a.Add(c)
+	}
 	return a
+}
+
+// leave takes in records that count for the hank and the execution alone.
+func (a *Accounts) leave(records []*state.Codon) {
+	for _, c := range records {
+		a.Total = a.Total.plus(a.used(c))
+	}
+}
+
+// pass has the records that count for codons and loops: not those of entries that run
+// again, because one before them in the plan has run after them, or is next (see
+// state.State.Finished).
+type pass struct {
+	entries, loops map[plan.CodonID]int // where in the plan they are; a loop: its last entry
+	records        []*state.Codon
+	at             []int // of each, where in the plan it is; in ascending order
+}
+
+func newPass(s *state.State) *pass {
+	p := &pass{entries: map[plan.CodonID]int{}, loops: map[plan.CodonID]int{}}
+	for i, e := range s.ExecutionPlan() {
+		if p.entries[e.CodonID] = i; e.LoopContext != nil {
+			p.loops[e.LoopContext.LoopID] = i
+		}
+	}
+	return p
+}
+
+// add takes in the next record on the lineage path, and returns those that do not count any
+// more. One that is not in the plan any more is where its loop is, else beside the one before.
+func (p *pass) add(c *state.Codon) (left []*state.Codon) {
+	i, known := p.entries[c.CodonID]
+	if !known && c.LoopContext != nil {
+		i, known = p.loops[c.LoopContext.LoopID]
+	}
+	if n := len(p.at); !known && n > 0 {
+		i = p.at[n-1]
+	}
+	left = p.cut(func(at int) bool { return at > i })
+	p.records, p.at = append(p.records, c), append(p.at, i)
+	return left
+}
+
+// upTo leaves out what is to run from the next entry on. Attempts at that one count.
+func (p *pass) upTo(next int) []*state.Codon {
+	left := p.cut(func(at int) bool { return at > next })
+	if n := len(p.records); n > 0 && next < len(p.entries) && p.records[n-1].Settled() {
+		left = append(left, p.cut(func(at int) bool { return at == next })...)
+	}
+	return left
+}
+
+func (p *pass) cut(over func(at int) bool) (left []*state.Codon) {
+	n := len(p.at)
+	for n > 0 && over(p.at[n-1]) {
+		n--
+	}
+	left = slices.Clone(p.records[n:])
+	p.records, p.at = p.records[:n], p.at[:n]
+	return left
 }
 
 // onTheWay are the records that led to where the execution is: those of
