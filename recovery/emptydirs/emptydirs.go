@@ -28,6 +28,19 @@ func Recorded(empty []string) []string {
 	return kept[:min(len(kept), most)]
 }
 
+// Left are the empty directories that a checkpoint does not name.
+func Left(empty []string) (left []string) {
+	kept := 0
+	for _, name := range empty {
+		if utf8.ValidString(name) && kept < most {
+			kept++
+			continue
+		}
+		left = append(left, name)
+	}
+	return left
+}
+
 // Line is the line of a message that names them; empty if there are none.
 func Line(empty []string) string {
 	kept := Recorded(empty)

@@ -108,9 +108,8 @@ func Shortcomings(snap *checkpoint.Snapshot) []string {
 	each(len(snap.Nested), "repositories are kept without their .git", func(i int) string {
 		return fmt.Sprintf("not in the checkpoint: %q (the history of a repository of its own; its files are)", snap.Nested[i]+"/.git")
 	})
-	if n := len(snap.Empty) - len(emptydirs.Recorded(snap.Empty)); n > 0 {
-		notes = append(notes, fmt.Sprintf("not in the checkpoint: %d empty directories", n))
-	}
+	left := emptydirs.Left(snap.Empty)
+	each(len(left), "empty directories are not in the checkpoint", func(i int) string { return fmt.Sprintf("not in the checkpoint: %q (an empty directory)", left[i]) })
 	return notes
 }
 
