@@ -33,7 +33,8 @@ func (l *loader) secrets(name string, inHank map[string]int) {
 	}
 }
 
-// secretTexts are where the texts of a hank are that hold what looks like a key, by pointer.
+// secretTexts are the byte offsets of the texts of a hank that hold what looks like a key, by
+// their pointers.
 func secretTexts(doc *jsonshape.Document) map[string]int {
 	found := map[string]int{}
 	doc.Root.EachText(func(n *jsonshape.Node, pointer func() string) {

@@ -162,8 +162,8 @@ func (s *State) Finished() []*Codon {
 func (s *State) FinishedOf(plan iter.Seq[CodonID]) (records []*Codon) {
 	path, at := s.LineagePath(), map[CodonID]int{}
 	for i, step := range path {
-		if at[step.Codon.CodonID] = i; !step.Codon.Settled() {
-			delete(at, step.Codon.CodonID)
+		if delete(at, step.Codon.CodonID); step.Codon.Settled() {
+			at[step.Codon.CodonID] = i
 		}
 	}
 	before := -1

@@ -61,7 +61,7 @@ func NewAccounts(s *state.State, replays bool) *Accounts {
 	if replays {
 		a.granted.MaxDollars = 0
 	}
-	way, counts := onTheWay(s), newPass(s)
+	way, counts := onTheWay(s), newCounted(s)
 	for _, run := range slices.Backward(s.Runs) { // the oldest first
 		for i := range run.Len() {
 			switch c := run.Codon(i); {
@@ -87,56 +87,56 @@ func (a *Accounts) leave(records []*state.Codon) {
 	}
 }
 
-// pass has the records that count for codons and loops: not those of entries that run
+// counted has the records that count for codons and loops: not those of entries that run
 // again, because one before them in the plan has run after them, or is next (see
 // state.State.Finished).
-type pass struct {
+type counted struct {
 	entries, loops map[plan.CodonID]int // where in the plan they are; a loop: its last entry
 	records        []*state.Codon
 	at             []int // of each, where in the plan it is; in ascending order
 }
 
-func newPass(s *state.State) *pass {
-	p := &pass{entries: map[plan.CodonID]int{}, loops: map[plan.CodonID]int{}}
+func newCounted(s *state.State) *counted {
+	k := &counted{entries: map[plan.CodonID]int{}, loops: map[plan.CodonID]int{}}
 	for i, e := range s.ExecutionPlan() {
-		if p.entries[e.CodonID] = i; e.LoopContext != nil {
-			p.loops[e.LoopContext.LoopID] = i
+		if k.entries[e.CodonID] = i; e.LoopContext != nil {
+			k.loops[e.LoopContext.LoopID] = i
 		}
 	}
-	return p
+	return k
 }
 
 // add takes in the next record on the lineage path, and returns those that do not count any
 // more. One that is not in the plan any more is where its loop is, else beside the one before.
-func (p *pass) add(c *state.Codon) (left []*state.Codon) {
-	i, known := p.entries[c.CodonID]
+func (k *counted) add(c *state.Codon) (left []*state.Codon) {
+	i, known := k.entries[c.CodonID]
 	if !known && c.LoopContext != nil {
-		i, known = p.loops[c.LoopContext.LoopID]
+		i, known = k.loops[c.LoopContext.LoopID]
 	}
-	if n := len(p.at); !known && n > 0 {
-		i = p.at[n-1]
+	if n := len(k.at); !known && n > 0 {
+		i = k.at[n-1]
 	}
-	left = p.cut(func(at int) bool { return at > i })
-	p.records, p.at = append(p.records, c), append(p.at, i)
+	left = k.cut(func(at int) bool { return at > i })
+	k.records, k.at = append(k.records, c), append(k.at, i)
 	return left
 }
 
 // upTo leaves out what is to run from the next entry on. Attempts at that one count.
-func (p *pass) upTo(next int) []*state.Codon {
-	left := p.cut(func(at int) bool { return at > next })
-	if n := len(p.records); n > 0 && next < len(p.entries) && p.records[n-1].Settled() {
-		left = append(left, p.cut(func(at int) bool { return at == next })...)
+func (k *counted) upTo(next int) []*state.Codon {
+	left := k.cut(func(at int) bool { return at > next })
+	if n := len(k.records); n > 0 && next < len(k.entries) && k.records[n-1].Settled() {
+		left = append(left, k.cut(func(at int) bool { return at == next })...)
 	}
 	return left
 }
 
-func (p *pass) cut(over func(at int) bool) (left []*state.Codon) {
-	n := len(p.at)
-	for n > 0 && over(p.at[n-1]) {
+func (k *counted) cut(over func(at int) bool) (left []*state.Codon) {
+	n := len(k.at)
+	for n > 0 && over(k.at[n-1]) {
 		n--
 	}
-	left = slices.Clone(p.records[n:])
-	p.records, p.at = p.records[:n], p.at[:n]
+	left = slices.Clone(k.records[n:])
+	k.records, k.at = k.records[:n], k.at[:n]
 	return left
 }
 

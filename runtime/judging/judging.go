@@ -46,7 +46,7 @@ type Case struct {
 // Pass yields the records of a loop on the lineage path of s, newest first, without those of
 // earlier passes: what the plan has before the loop has ended those, and so has what comes
 // later in the loop and ran earlier. What ran after the loop ends no pass: with a new limit
-// the loop goes on. It costs what is taken of it.
+// the loop continues. Complexity: what is taken of it, and the plan up to the loop.
 func Pass(s *state.State, id plan.CodonID) iter.Seq[state.LineageEntry] {
 	in := func(c *plan.LoopContext) bool { return c != nil && c.LoopID == id }
 	entries := s.ExecutionPlan()
