@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hank/plan"
 )
 
 // An entry is finished where its record comes after that of the entry before it.
@@ -40,17 +42,26 @@ func TestFinished(t *testing.T) {
 			r.done = r.done.append(k)
 		}
 		s := &State{Runs: []*Run{r}}
-		for _, k := range s.FinishedOf(func(yield func(CodonID) bool) {
-			for _, id := range ids {
-				if !yield(CodonID(id)) {
-					return
-				}
-			}
-		}) {
+		for _, k := range s.FinishedOf(len(ids), func(i int) *plan.Entry { return &plan.Entry{CodonID: CodonID(ids[i])} }) {
 			got = append(got, string(k.CodonID))
 		}
 		if !slices.Equal(got, strings.Fields(c.finished)) {
 			t.Errorf("%s: finished are %v of %v, and not %s", name, got, ids, c.finished)
+		}
+	}
+}
+
+// A codon of a loop that has another id now has not run in this one.
+func TestFinishedIsOfTheSameLoop(t *testing.T) {
+	t.Parallel()
+	in := func(loop CodonID) *plan.LoopContext { return &plan.LoopContext{LoopID: loop} }
+	r := &Run{RunID: "r"}
+	r.done = r.done.append(&Codon{CodonID: "a#0", Status: Completed, LoopContext: in("l")})
+	s := &State{Runs: []*Run{r}}
+	for want, l := range map[int]*plan.LoopContext{1: in("l"), 0: in("m")} {
+		entry := &plan.Entry{CodonID: "a#0", LoopContext: l}
+		if got := s.FinishedOf(1, func(int) *plan.Entry { return entry }); len(got) != want {
+			t.Errorf("%d entries of loop %s are finished", len(got), l.LoopID)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+
+	"hank/plan"
 )
 
 // LineageEntry is a record on the lineage path with the run that holds it.
@@ -145,21 +147,15 @@ func (s *State) LastSettled() *LineageEntry {
 
 // Finished returns the records of the entries that the plan begins with and that are
 // finished, in its order: the newest record of each is settled, and comes on the lineage path
-// after that of the entry before it. What an adopted program has put a new codon before runs
+// after that of the entry before it. It is of the same loop. What an adopted program has put a new codon before runs
 // again, and is not finished by an older record if it fails then. Complexity: records on the
 // lineage path, and the plan.
 func (s *State) Finished() []*Codon {
-	return s.FinishedOf(func(yield func(CodonID) bool) {
-		for _, e := range s.plan.items {
-			if !yield(e.CodonID) {
-				return
-			}
-		}
-	})
+	return s.FinishedOf(s.plan.len(), func(i int) *plan.Entry { return &s.plan.items[i].Entry })
 }
 
-// FinishedOf is Finished for another plan of these codons.
-func (s *State) FinishedOf(plan iter.Seq[CodonID]) (records []*Codon) {
+// FinishedOf is Finished for another plan of these codons, of n entries.
+func (s *State) FinishedOf(n int, entry func(int) *plan.Entry) (records []*Codon) {
 	path, at := s.LineagePath(), map[CodonID]int{}
 	for i, step := range path {
 		if delete(at, step.Codon.CodonID); step.Codon.Settled() {
@@ -167,14 +163,20 @@ func (s *State) FinishedOf(plan iter.Seq[CodonID]) (records []*Codon) {
 		}
 	}
 	before := -1
-	for id := range plan {
-		i, settled := at[id]
-		if !settled || i < before {
+	for k := range n {
+		e := entry(k)
+		i, settled := at[e.CodonID]
+		if !settled || i < before || !path[i].Codon.ofLoop(e.LoopContext) {
 			break
 		}
 		before, records = i, append(records, path[i].Codon)
 	}
 	return records
+}
+
+// ofLoop reports whether a record is of a loop; of nil: of none.
+func (c *Codon) ofLoop(l *plan.LoopContext) bool {
+	return (c.LoopContext == nil) == (l == nil) && (l == nil || c.LoopContext.LoopID == l.LoopID)
 }
 
 // CurrentPosition is where the execution is, as a place to continue from. Its checkpoint

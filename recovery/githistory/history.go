@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -466,7 +465,7 @@ func (g History) replan(s *state.State) (*state.State, error) {
 func Derive(p *plan.Program, s *state.State) []plan.Entry {
 	outcome := Outcomes(s)
 	entries := p.Derive(outcome)
-	finished := s.FinishedOf(ids(entries))
+	finished := s.FinishedOf(len(entries), func(i int) *plan.Entry { return &entries[i] })
 	if !slices.ContainsFunc(entries[len(finished):], func(e plan.Entry) bool { _, ended := outcome(e.CodonID); return ended }) {
 		return entries
 	}
@@ -480,16 +479,6 @@ func Derive(p *plan.Program, s *state.State) []plan.Entry {
 		}
 		return outcome(id)
 	})
-}
-
-func ids(entries []plan.Entry) iter.Seq[plan.CodonID] {
-	return func(yield func(plan.CodonID) bool) {
-		for _, e := range entries {
-			if !yield(e.CodonID) {
-				return
-			}
-		}
-	}
 }
 
 // Outcomes tells a plan how the codons on the lineage path ended.
@@ -516,6 +505,9 @@ func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 		ended := Judged(step.Run, c)
 		ended.BudgetExceeded = ended.BudgetExceeded || over
 		outcomes[c.CodonID] = ended
+		open = slices.DeleteFunc(open, func(o *state.Codon) bool { // its loop was not left, but continued
+			return c.LoopContext != nil && c.LoopContext.LoopID == o.LoopContext.LoopID
+		})
 		for _, o := range open {
 			if leftBehind(s, o, c) {
 				was := outcomes[o.CodonID]
@@ -537,9 +529,6 @@ func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 // another has settled after the loop: older versions of hank left a loop at any
 // limit. What follows was made without the rest, which would come too late.
 func leftBehind(s *state.State, c, later *state.Codon) bool {
-	if l := later.LoopContext; l != nil && l.LoopID == c.LoopContext.LoopID {
-		return false
-	}
 	at := s.PlanIndex(later.CodonID)
 	return at < 0 || at > s.PlanIndex(c.CodonID)
 }

@@ -91,41 +91,80 @@ func (a *Accounts) leave(records []*state.Codon) {
 // again, because one before them in the plan has run after them, or is next (see
 // state.State.Finished).
 type counted struct {
-	entries, loops map[plan.CodonID]int // where in the plan they are; a loop: its last entry
-	records        []*state.Codon
-	at             []int // of each, where in the plan it is; in ascending order
+	entries    map[plan.CodonID]int // where in the plan they are; what it has no more is in between
+	loops      map[plan.CodonID]int // behind the last entry of each
+	iterations map[iteration]int    // before the first entry of each
+	records    []*state.Codon
+	at         []int // of each, where in the plan it is; in ascending order
+	last       *state.Codon
+}
+
+type iteration struct {
+	loop plan.CodonID
+	n    int
+}
+
+func iterationOf(c *state.Codon) iteration {
+	if l := c.LoopContext; l != nil {
+		return iteration{l.LoopID, l.Iteration}
+	}
+	return iteration{}
 }
 
 func newCounted(s *state.State) *counted {
-	k := &counted{entries: map[plan.CodonID]int{}, loops: map[plan.CodonID]int{}}
+	k := &counted{entries: map[plan.CodonID]int{}, loops: map[plan.CodonID]int{}, iterations: map[iteration]int{}}
 	for i, e := range s.ExecutionPlan() {
-		if k.entries[e.CodonID] = i; e.LoopContext != nil {
-			k.loops[e.LoopContext.LoopID] = i
+		k.entries[e.CodonID] = 2 * i
+		if l := e.LoopContext; l != nil {
+			k.loops[l.LoopID] = 2*i + 1
+			of := iteration{l.LoopID, l.Iteration}
+			if _, known := k.iterations[of]; !known {
+				k.iterations[of] = 2*i - 1
+			}
 		}
 	}
 	return k
 }
 
 // add takes in the next record on the lineage path, and returns those that do not count any
-// more. One that is not in the plan any more is where its loop is, else beside the one before.
+// more: of what comes later in the plan, and older ones of the codon itself, unless this is
+// another attempt.
 func (k *counted) add(c *state.Codon) (left []*state.Codon) {
-	i, known := k.entries[c.CodonID]
-	if !known && c.LoopContext != nil {
-		i, known = k.loops[c.LoopContext.LoopID]
+	i, planned := k.entries[c.CodonID]
+	if !planned {
+		i = k.between(c)
 	}
-	if n := len(k.at); !known && n > 0 {
-		i = k.at[n-1]
-	}
-	left = k.cut(func(at int) bool { return at > i })
-	k.records, k.at = append(k.records, c), append(k.at, i)
+	runsAgain := planned && (k.last == nil || k.last.CodonID != c.CodonID)
+	left = k.cut(func(at int) bool { return at > i || at == i && runsAgain })
+	k.records, k.at, k.last = append(k.records, c), append(k.at, i), c
 	return left
+}
+
+// between is where a record is of which the plan has no entry: in its iteration after what
+// ran before it; after its loop, where the iteration is not laid out; else after the record
+// before it.
+func (k *counted) between(c *state.Codon) int {
+	before, of := -1, iterationOf(c)
+	if n := len(k.at); n > 0 {
+		before = k.at[n-1] | 1
+	}
+	if i, laidOut := k.iterations[of]; laidOut {
+		if n := len(k.at); n > 0 && iterationOf(k.records[n-1]) == of {
+			return max(i, before)
+		}
+		return i
+	}
+	if i, known := k.loops[of.loop]; known {
+		return i
+	}
+	return before
 }
 
 // upTo leaves out what is to run from the next entry on. Attempts at that one count.
 func (k *counted) upTo(next int) []*state.Codon {
-	left := k.cut(func(at int) bool { return at > next })
+	left := k.cut(func(at int) bool { return at > 2*next })
 	if n := len(k.records); n > 0 && next < len(k.entries) && k.records[n-1].Settled() {
-		left = append(left, k.cut(func(at int) bool { return at == next })...)
+		left = append(left, k.cut(func(at int) bool { return at == 2*next })...)
 	}
 	return left
 }

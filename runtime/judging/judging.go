@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
@@ -51,7 +52,18 @@ func Pass(s *state.State, id plan.CodonID) iter.Seq[state.LineageEntry] {
 	in := func(c *plan.LoopContext) bool { return c != nil && c.LoopID == id }
 	entries := s.ExecutionPlan()
 	first := slices.IndexFunc(entries, func(e *state.PlanEntry) bool { return in(e.LoopContext) })
-	before := entries[:max(0, first)]
+	before, codons := entries[:max(0, first)], map[plan.CodonID]int{} // codons of the loop, as the plan has them now
+	for i := max(0, first); i < len(entries) && in(entries[i].LoopContext) && entries[i].LoopContext.Iteration == entries[first].LoopContext.Iteration; i++ {
+		codons[entries[i].Codon.ID] = i
+	}
+	earlier := func(a, b *state.Codon) bool { // one that the plan has no more: where it is in the path
+		if a.LoopContext.Iteration != b.LoopContext.Iteration {
+			return a.LoopContext.Iteration < b.LoopContext.Iteration
+		}
+		i, planned := codons[idOf(a)]
+		j, also := codons[idOf(b)]
+		return !planned || !also || i < j
+	}
 	return func(yield func(state.LineageEntry) bool) {
 		var oldest, later *state.Codon // of the pass so far, and right after the record
 		for step := range s.Backward() {
@@ -61,7 +73,7 @@ func Pass(s *state.State, id plan.CodonID) iter.Seq[state.LineageEntry] {
 			}
 			again := oldest != nil && later == oldest && c.CodonID == oldest.CodonID // another attempt
 			later = c
-			if !in(c.LoopContext) || oldest != nil && !again && !earlier(c.LoopContext, oldest.LoopContext) {
+			if !in(c.LoopContext) || oldest != nil && !again && !earlier(c, oldest) {
 				continue
 			}
 			if oldest = c; !yield(step) {
@@ -71,8 +83,10 @@ func Pass(s *state.State, id plan.CodonID) iter.Seq[state.LineageEntry] {
 	}
 }
 
-func earlier(a, b *plan.LoopContext) bool {
-	return a.Iteration < b.Iteration || a.Iteration == b.Iteration && a.CodonIndexInLoop < b.CodonIndexInLoop
+// idOf is the id that the codon of a record has in its loop.
+func idOf(c *state.Codon) plan.CodonID {
+	id, _, _ := strings.Cut(string(c.CodonID), "#")
+	return plan.CodonID(id)
 }
 
 // Find collects the records of the iteration that a record on the lineage path of s has ended.
