@@ -164,9 +164,8 @@ func (s *State) FinishedOf(n int, entry func(int) *plan.Entry) (records []*Codon
 	}
 	before := -1
 	for k := range n {
-		e := entry(k)
-		i, settled := at[e.CodonID]
-		if !settled || i < before || !path[i].Codon.ofLoop(e.LoopContext) {
+		i, settled := at[entry(k).CodonID]
+		if !settled || i < before || !path[i].Codon.ofLoop(entry(k).LoopContext) {
 			break
 		}
 		before, records = i, append(records, path[i].Codon)
