@@ -267,9 +267,9 @@ func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) (err err
 	case then.Message != "":
 		say("then nothing runs: %s\n", forThis(c, then.Message))
 	case p.Stays:
-		say("the workspace stays as it is, and codon %s runs again on it\n", p.Codon)
+		say("the workspace stays as it is, and %s on it\n", then.Begins(p.Codon))
 	default:
-		say("then codon %s runs again\n", p.Codon)
+		say("then %s\n", then.Begins(p.Codon))
 	}
 	if len(p.Uses) > 0 {
 		say("%s: uses your changed %s\n", p.Codon, strings.Join(p.Uses, ", "))

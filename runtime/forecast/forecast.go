@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hank/internal/term"
@@ -121,6 +122,24 @@ func (f *Forecast) Refusal() exitcode.Code {
 		return f.ExitCode
 	}
 	return exitcode.Done
+}
+
+// Next is the codon that would run first; nil: none would.
+func (f *Forecast) Next() *Codon {
+	i := slices.IndexFunc(f.Codons, func(c Codon) bool { return c.Action != isFinished && c.Action != isLeft })
+	if i < 0 {
+		return nil
+	}
+	return &f.Codons[i]
+}
+
+// Begins tells in words what would run first of a command that does a codon again; in a
+// changed hank it can be another one.
+func (f *Forecast) Begins(redone state.CodonID) string {
+	if next := f.Next(); next != nil && next.CodonID != redone {
+		return fmt.Sprintf("codon %s runs", next.CodonID)
+	}
+	return fmt.Sprintf("codon %s runs again", redone)
 }
 
 // of is the forecast without the move.

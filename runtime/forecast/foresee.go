@@ -32,6 +32,8 @@ import (
 	"hank/state"
 )
 
+const completed = "the hank is completed"
+
 // foreseen is how a command would start, as a reader can tell it.
 type foreseen struct {
 	Root     string
@@ -337,16 +339,18 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if err := f.until(r); err != nil {
 		return err
 	}
-	if f.Awaits = st.End == nil && st.Position == nil && runtime.AwaitsVerdict(f.State, f.Program); f.Awaits {
+	if f.Awaits = st.End == nil && runtime.AwaitsVerdict(f.State, f.Program); f.Awaits {
 		f.remark(fmt.Sprintf("whether loop %s continues is decided first", f.Entries[f.State.Next()-1].LoopContext.LoopID))
 	}
 	if st.End != nil {
-		f.Over, f.Code = "the hank is completed", st.End.Code
+		f.Over, f.Code = completed, st.End.Code
 		if st.End.Reason != "" {
 			f.Over = verdict.About(*st.End)
 		}
 	} else if g := gate.At(f.State); g != nil && g.Waiting() && !g.Expired(time.Now()) && !r.Wait && st.Target == "" && st.Resumed == nil {
 		f.asksAt(g)
+	} else if g == nil && !f.Awaits && f.State.Next() == len(f.Entries) { // the hank has the codon no more that is done again
+		f.Over, f.Code = completed, exitcode.Done
 	} else if err := f.bound(); err != nil || f.Over != "" {
 		return err
 	} else if err := f.passGates(r, st); err != nil {

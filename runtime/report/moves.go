@@ -84,7 +84,7 @@ type MovedPath struct {
 // Retry is what a retry would change before it runs anything.
 type Retry struct {
 	Move
-	Codon state.CodonID `json:"codonId"`        // the one that would run again
+	Codon state.CodonID `json:"codonId"`        // the one that it goes back to before
 	Stays bool          `json:"stays,omitzero"` // the workspace stays as it is
 	Uses  []string      `json:"uses,omitempty"` // what of the codon was changed in the hank, and would be used
 	Asks  *Asked        `json:"asks,omitempty"` // what would be asked first; absent: nothing

@@ -59,19 +59,24 @@ func MovedOf(m report.Moved) *Moved {
 // Retry is what hank retry prints with --dry-run.
 type Retry struct {
 	Move
-	Codon state.CodonID `json:"codonId"`        // the one that would run again
+	Codon state.CodonID `json:"codonId"`        // the one that it goes back to before
 	Stays bool          `json:"stays,omitzero"` // the workspace stays as it is
 	Uses  []string      `json:"uses,omitempty"` // what of the codon was changed in the hank, and would be used
 	Asks  *report.Asked `json:"asks,omitempty"` // what would be asked first; absent: nothing
 
-	Message string   `json:"message,omitempty"` // why nothing would run after the move; absent: the codon would run
-	Remarks []string `json:"remarks,omitempty"` // what would be said before anything runs
-	Error   *Problem `json:"error"`             // why it would end before it moves anything
+	Next    *state.CodonID `json:"nextCodonId"`       // the one that would run first then, another one where the hank has changed; null: none
+	Message string         `json:"message,omitempty"` // why nothing would run after the move; absent: the codon would run
+	Remarks []string       `json:"remarks,omitempty"` // what would be said before anything runs
+	Error   *Problem       `json:"error"`             // why it would end before it moves anything
 }
 
 // RetryOf is a preview as it is printed; then is what comes after the move.
 func RetryOf(r report.Retry, then *forecast.Forecast) *Retry {
-	return &Retry{moveOf(r.Move), r.Codon, r.Stays, r.Uses, r.Asks, then.Message, then.Remarks, atExit(then.Refusal(), "", then.Message)}
+	out := &Retry{Move: moveOf(r.Move), Codon: r.Codon, Stays: r.Stays, Uses: r.Uses, Asks: r.Asks, Message: then.Message, Remarks: then.Remarks, Error: atExit(then.Refusal(), "", then.Message)}
+	if next := then.Next(); next != nil {
+		out.Next = &next.CodonID
+	}
+	return out
 }
 
 // Difference is what hank diff prints.
