@@ -42,6 +42,7 @@ type Execution struct {
 	StateWriter   *StateWriter
 	Merger        *merger
 	warned        map[string]bool // files for secrets that warnOfPrivate has named
+	agents        layout.AgentScale
 	Current       atomic.Pointer[state.State]
 	Files         []load.StateFile   // state.json and its backup as opening has found them
 	OnDisk        *state.State       // what state.json says, if nothing is to be repaired about either

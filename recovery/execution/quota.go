@@ -66,7 +66,8 @@ func (x *Execution) CheckRoom() error {
 func (x *Execution) room() (left int64, full *finding.DecisionError) {
 	left = math.MaxInt64
 	if most := x.cap(); most > 0 {
-		have := layout.Weight{Bytes: x.Store.PackBytes(), Agents: x.Layout.AgentBytes(), Cap: most}
+		have := layout.Weight{Bytes: x.Store.PackBytes(), Cap: most}
+		have.Agents = x.agents.Bytes(x.Layout, have.Left())
 		left, full = have.Left(), &finding.DecisionError{
 			What:   fmt.Sprintf("%s, and the next checkpoint does not fit into the limit of %s", have.Text(), term.Bytes(most)),
 			NoRoom: true,

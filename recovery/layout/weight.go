@@ -15,7 +15,13 @@ const mostWeighed = 5_000
 // AgentBytes is how many bytes the transcripts of runs, the temporary files of agents and their
 // homes take, in this order. Of more than 5,000 files it counts the first; it is then less
 // than they take. What cannot be read is not counted. Links are not followed.
-func (l Layout) AgentBytes() (bytes int64) {
+func (l Layout) AgentBytes() int64 {
+	bytes, _ := l.weigh()
+	return bytes
+}
+
+// weigh is AgentBytes, with how many files and directories it has looked at.
+func (l Layout) weigh() (bytes int64, looked int) {
 	left := mostWeighed
 	for _, dir := range []string{l.Runs(), l.Temps(), l.Homes()} {
 		_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -31,7 +37,29 @@ func (l Layout) AgentBytes() (bytes int64) {
 			return nil
 		})
 	}
-	return bytes
+	return bytes, mostWeighed - max(left, 0)
+}
+
+// lookedEach is for how many files of a look AgentScale answers once without another look: as
+// many as take about as long as the answer is worth.
+const lookedEach = 250
+
+// AgentScale is AgentBytes for who asks again and again, as before each checkpoint of a run: a
+// look at n files is used n / 250 times more, so that a question costs the same however long
+// the run is. The zero value has not looked yet.
+type AgentScale struct {
+	bytes int64
+	left  int // for how many questions the last look is good
+}
+
+// Bytes is AgentBytes, as it was at one of the last looks. It is as it is now where that was not
+// less than half of the room that there is: what leaves no room is never a look of before.
+func (s *AgentScale) Bytes(l Layout, room int64) int64 {
+	if s.left--; s.left < 0 || s.bytes >= room/2 {
+		s.bytes, s.left = l.weigh()
+		s.left /= lookedEach
+	}
+	return s.bytes
 }
 
 // Weight is how much checkpoints and what agents keep beside them take of what they may, in

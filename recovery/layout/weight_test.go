@@ -46,6 +46,37 @@ func TestWhatAgentsKeepIsCountedAsFarAsABound(t *testing.T) {
 	}
 }
 
+// What is asked before each checkpoint costs the same however many files there are; where
+// little room is left, it is looked each time.
+func TestALookAtManyFilesIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	l, s := LayoutOf(t.TempDir()), AgentScale{}
+	write(t, filepath.Join(l.RunDir("r"), "0"), 1)
+	for n := int64(1); n <= 3; n++ { // few files are looked at each time
+		if got := s.Bytes(l, 1<<40); got != n {
+			t.Fatalf("%d bytes, want %d", got, n)
+		}
+		write(t, filepath.Join(l.RunDir("r"), fmt.Sprint(n)), 1)
+	}
+	for i := range 2 * lookedEach {
+		write(t, filepath.Join(l.RunDir("r"), fmt.Sprint("many", i)), 1)
+	}
+	before := s.Bytes(l, 1<<40)
+	write(t, filepath.Join(l.RunDir("r"), "more"), 1)
+	for range 2 {
+		if got := s.Bytes(l, 1<<40); got != before {
+			t.Fatalf("it looked again, and found %d bytes after %d", got, before)
+		}
+	}
+	if got := s.Bytes(l, 1<<40); got != before+1 {
+		t.Fatalf("a look is used for ever: %d bytes, want %d", got, before+1)
+	}
+	write(t, filepath.Join(l.RunDir("r"), "last"), 1)
+	if got := s.Bytes(l, before); got != before+2 {
+		t.Fatalf("%d bytes where little room is left, want %d", got, before+2)
+	}
+}
+
 // BenchmarkAgentBytes is what a status pays for an execution whose agents keep very much.
 func BenchmarkAgentBytes(b *testing.B) {
 	l := LayoutOf(b.TempDir())
