@@ -26,6 +26,10 @@
 // Some commands have an operation ID (repeat_test.go): given again at any later time they
 // must do nothing and answer the same.
 //
+// What a dry run has said of a command just before it is compared with what the command did
+// (foretold_test.go): whether it asks, with which code it ends before it runs anything, and which
+// codon it runs first; of a move, which paths it adds, changes and deletes.
+//
 // Scripts write what they do into a log outside of the workspace, so that the
 // test knows which codon began when, whatever the execution says about it.
 //

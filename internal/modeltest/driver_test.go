@@ -53,6 +53,8 @@ type lane struct {
 	saved  *model // a backup's
 	shell  []string
 	counts map[string]int
+	told   *foretold // of the command that was answered last, until it is compared
+	toldOf result
 }
 
 func (l *lane) x(name ...string) string {

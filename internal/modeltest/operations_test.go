@@ -112,10 +112,13 @@ func (l *lane) answer(keep bool, args ...string) (result, answers) {
 	l.t.Helper()
 	var a answers
 	for range 4 {
+		told := l.foretell(args...)
 		r := l.hank(args...)
 		if r.code != 4 {
+			l.told, l.toldOf = told, r
 			return r, a
 		}
+		l.cameTrue(told, r, nil)
 		may, _ := l.m.edited()
 		switch {
 		case strings.Contains(r.out, "the hank has changed") && !a.adopt && !a.frozen:
@@ -144,6 +147,10 @@ func (l *lane) answer(keep bool, args ...string) (result, answers) {
 func (l *lane) goOn(r *passage, a answers, cutAtEnd bool) {
 	l.t.Helper()
 	starts, was := l.newStarts(), r.at.clone()
+	if l.told != nil {
+		l.cameTrue(l.told, l.toldOf, starts)
+		l.told = nil
+	}
 	r.model, r.n = l.m, l.starts
 	l.starts += len(starts)
 	if a.adopt {
@@ -288,7 +295,7 @@ func (l *lane) rollback() bool {
 		return false
 	}
 	l.say("# to %s of codon %d", to.kind, to.codon)
-	l.want(0, l.errand("rollback", "--to", sha[:16], "--yes")...)
+	l.moves("rollback", "--to", sha[:16], "--yes")
 	l.m.goTo(to)
 	l.check(nil)
 	l.m.at.clean = l.m.at.tree.clone()
@@ -389,7 +396,7 @@ func (l *lane) takeBack() bool {
 	if l.m.undo == nil {
 		return false
 	}
-	l.want(0, l.errand("rollback", "--undo", "--yes")...)
+	l.moves("rollback", "--undo", "--yes")
 	l.m.takeBack()
 	l.check(nil)
 	return true
@@ -461,7 +468,7 @@ func (l *lane) restore() bool {
 	if remove {
 		args = append(args, "--delete")
 	}
-	l.want(0, l.errand(args...)...)
+	l.moves(args...)
 	t := l.m.at.tree
 	for _, p := range allPaths(t, from.place.tree, held) {
 		was := t.nodes[p]

@@ -342,12 +342,14 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if f.Awaits = st.End == nil && runtime.AwaitsVerdict(f.State, f.Program); f.Awaits {
 		f.remark(fmt.Sprintf("whether loop %s continues is decided first", f.Entries[f.State.Next()-1].LoopContext.LoopID))
 	}
+	early := false // it ends before it looks at the workspace
 	if st.End != nil {
 		f.Over, f.Code = completed, st.End.Code
-		if st.End.Reason != "" {
+		if early = st.End.Reason != ""; early {
 			f.Over = verdict.About(*st.End)
 		}
 	} else if g := gate.At(f.State); g != nil && g.Waiting() && !g.Expired(time.Now()) && !r.Wait && st.Target == "" && st.Resumed == nil {
+		early = true
 		f.asksAt(g)
 	} else if g == nil && !f.Awaits && f.State.Next() == len(f.Entries) { // the hank has the codon no more that is done again
 		f.Over, f.Code = completed, exitcode.Done
@@ -372,7 +374,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if st.Resumed != nil {
 		f.Resumed = st.Resumed.CodonID
 	}
-	if from != nil || lost || a.KeepsTree(r.Mode) || a.Restore || f.Over != "" && f.Code != exitcode.Done {
+	if from != nil || lost || a.KeepsTree(r.Mode) || a.Restore || early || f.Unmoved {
 		return nil
 	}
 	ask, err := edits.Changed(ctx, v, store, st.To)
