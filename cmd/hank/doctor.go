@@ -88,7 +88,7 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 	word := term.Green(os.Stdout, "healthy")
 	switch d.Condition {
 	case report.WithLosses:
-		word = term.Yellow(os.Stdout, term.Count(len(d.Lost), "checkpoint")+" lost")
+		word = term.Yellow(os.Stdout, d.LossText())
 	case report.NeedsRepair:
 		word = term.Yellow(os.Stdout, "needs repair")
 	case report.NeedsYou:

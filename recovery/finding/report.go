@@ -38,6 +38,20 @@ func (f Finding) Deferred() Finding {
 	return f
 }
 
+// IsLoss reports whether something cannot be brought back.
+func (f Finding) IsLoss() bool { return f.Severity == Lost }
+
+// LossesFirst orders findings.
+func LossesFirst(a, b Finding) int {
+	switch {
+	case a.IsLoss() == b.IsLoss():
+		return 0
+	case a.IsLoss():
+		return -1
+	}
+	return 1
+}
+
 // Report is what opening an execution found and did, or, for readers, would
 // do.
 type Report struct {

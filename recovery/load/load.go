@@ -31,6 +31,10 @@ import (
 // adopting is why the journal of an adopted execution begins again.
 const adopting = "this execution was begun by Hankweave"
 
+// FromCheckpoints is why the journal begins again where neither it nor a state was left, and
+// in an import, where neither ever was.
+const FromCheckpoints = "state and journal were lost; they were rebuilt from the checkpoints"
+
 // isForeign reports whether the best of the snapshots is another runtime's, in
 // an execution that hank has not written to yet.
 func isForeign(snaps []candidate, lineage string) bool {

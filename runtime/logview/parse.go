@@ -55,6 +55,9 @@ type Line struct {
 	Entries []Entry
 }
 
+// Damage is a line of no transcript that says what is wrong with one.
+func Damage(text string) Line { return Line{Entries: []Entry{{Kind: Damaged, Text: text}}} }
+
 // Formats are the harnesses that know what a line means: ByName by the name that a
 // transcript begins with, and Other where nobody has that name, for lines that are
 // events. Lines that are none are text.

@@ -20,6 +20,7 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/losses"
 	"hank/runtime/question"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
@@ -58,13 +59,14 @@ type Diagnosis struct {
 	Repaired    int      `json:"-"` // how many of Findings --fix has dealt with
 	Choices     []string `json:"-"` // see Status
 
-	unfinished bool   // a change of the workspace was interrupted
-	unindexed  bool   // packs have lost their index alone
-	unsure     bool   // where the state was read from does not know every move
-	first      string // what the user must do before Command
-	raise      bool   // that a budget is to be raised, see verdict.PersonDecides
-	choice     string // what the user may do where there is no Command
-	decided    string // the command that the user may give, and no program
+	unfinished bool              // a change of the workspace was interrupted
+	unindexed  bool              // packs have lost their index alone
+	gone       []finding.Finding // what is lost beside checkpoints
+	unsure     bool              // where the state was read from does not know every move
+	first      string            // what the user must do before Command
+	raise      bool              // that a budget is to be raised, see verdict.PersonDecides
+	choice     string            // what the user may do where there is no Command
+	decided    string            // the command that the user may give, and no program
 }
 
 // Condition is what an execution needs.
@@ -73,7 +75,7 @@ type Condition string
 // The conditions, the worst that fits.
 const (
 	Healthy     Condition = "healthy"
-	WithLosses  Condition = "lost"     // in order, but checkpoints are lost
+	WithLosses  Condition = "lost"     // in order, but something is lost
 	NeedsRepair Condition = "repair"   // the next command that writes does it
 	NeedsYou    Condition = "decision" // no command does it by itself
 )
@@ -95,12 +97,15 @@ type Fix struct {
 // where that is nil, as it is. The commands have the option, see ReadStatus.
 func Examine(ctx context.Context, root string, in Settings, after *Fix, option string) *Diagnosis {
 	d := examine(ctx, root, in, option)
-	if after != nil && after.Decision != nil {
-		d.block(after.Decision)
-	}
-	d.judge() // of what is so now, not of what was repaired or lost before
 	if after != nil {
+		if after.Decision != nil {
+			d.block(after.Decision)
+		}
 		d.Fixed, d.Repaired = after.Decision == nil, len(after.Done)
+	}
+	d.judge(after) // of what is so now, not of what was repaired before
+	if d.Findings = append(d.Findings, d.gone...); after != nil {
+		slices.SortStableFunc(after.Done, finding.LossesFirst) // not all are shown
 		d.Findings = append(after.Done, d.Findings...)
 	}
 	for i := range d.Findings {
@@ -147,8 +152,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	if d.first, d.raise, d.Choices = s.first, s.Raise, s.Choices; v.Blocked != nil {
 		d.choose(v.Blocked)
 	}
-	d.Name = s.Name
-	d.Resume, d.Happened, d.unfinished = s.Resume, happened(s, option), v.Unfinished()
+	d.Name, d.Resume, d.Happened, d.unfinished = s.Name, s.Resume, happened(s, option), v.Unfinished()
 	s.finishingOf(v, in.Layers)
 	d.Finish, d.FinishFirst = s.Finish, s.FinishFirst
 	d.Findings, d.Quarantine, d.OfOrigin = append(d.Findings, v.Report.Findings...), s.Quarantine, s.OfOrigin
@@ -158,7 +162,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	if s.noSession != nil {
 		d.Findings = append(d.Findings, *s.noSession)
 	}
-	d.unsure = v.Report.Unsure
+	d.unsure, d.gone = v.Report.Unsure, losses.Find(v)
 	d.Safe = append(d.Safe, fmt.Sprintf("data intact up to event %d (%s)", d.Seq, d.Source))
 	validation := v.Validate()
 	d.Validation = &validation
@@ -255,9 +259,7 @@ const fixCommand = "hank doctor --fix"
 
 // whole reports whether nothing is lost, blocked or damaged so far.
 func (d *Diagnosis) whole() bool {
-	return (d.Store == nil || len(d.Store.Problems) == 0) && !slices.ContainsFunc(d.Findings, func(f finding.Finding) bool {
-		return f.Severity == finding.Blocked || f.Severity == finding.Lost
-	})
+	return (d.Store == nil || len(d.Store.Problems) == 0) && !slices.ContainsFunc(d.Findings, func(f finding.Finding) bool { return f.Severity == finding.Blocked || f.IsLoss() })
 }
 
 // block adds what needs the user. The command to run next is the one that
@@ -411,11 +413,11 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 }
 
 // judge decides whether the user is needed, and what is to be done next.
-func (d *Diagnosis) judge() {
+func (d *Diagnosis) judge(after *Fix) {
 	invalid := d.Validation != nil && !d.Validation.Valid
 	broken := d.Store != nil && len(d.Store.Problems) > 0
 	d.Condition = Healthy
-	if len(d.Lost) > 0 {
+	if len(d.Lost)+len(d.gone) > 0 || after != nil && slices.ContainsFunc(after.Done, finding.Finding.IsLoss) {
 		d.Condition = WithLosses
 	}
 	if d.unfinished || slices.ContainsFunc(d.Findings, func(f finding.Finding) bool { return f.Severity == finding.Mended }) {

@@ -11,8 +11,16 @@ import (
 )
 
 // Fewer is how many lines of a kind fit on one screen with the others. What blocks
-// is shown however many there are: it is why the user is needed.
+// is shown however many there are: it is why the user is needed. So are the last, which say what is gone.
 const Fewer = 5
+
+// LossText is the verdict on an execution that is in order but for what is lost.
+func (d *Diagnosis) LossText() string {
+	if len(d.Lost) == 0 {
+		return "with losses"
+	}
+	return term.Count(len(d.Lost), "checkpoint") + " lost"
+}
 
 // Lines are a diagnosis in words, after the line with its condition. The option is
 // that of ReadStatus.
@@ -39,7 +47,7 @@ func (d *Diagnosis) Lines(option string) (lines []Line) {
 	}
 	others, hidden := 0, 0
 	for i, f := range d.Findings {
-		if f.Severity != finding.Blocked {
+		if f.Severity != finding.Blocked && i < len(d.Findings)-len(d.gone) {
 			if others++; others > Fewer {
 				hidden++
 				continue
@@ -71,11 +79,11 @@ func (d *Diagnosis) Lines(option string) (lines []Line) {
 	if len(d.Quarantine) > 0 {
 		line("quarantined", quarantineText(d.Execution, d.Quarantine, d.OfOrigin))
 	}
+	can := "unavailable: " + d.Sandbox.Why
 	if d.Sandbox.InForce() {
-		line("sandbox", fmt.Sprintf("\"workspace\" sandbox available (Landlock ABI %d)", d.Sandbox.ABI))
-	} else {
-		line("sandbox", "\"workspace\" sandbox unavailable: "+d.Sandbox.Why)
+		can = fmt.Sprintf("available (Landlock ABI %d)", d.Sandbox.ABI)
 	}
+	line("sandbox", "\"workspace\" sandbox "+can)
 	if d.Finish != "" {
 		line("to finish", d.Finish+Before(d.FinishFirst))
 	}

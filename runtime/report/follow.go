@@ -14,6 +14,7 @@ import (
 	"hank/runtime/history"
 	"hank/runtime/live"
 	"hank/runtime/logview"
+	"hank/runtime/losses"
 	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
@@ -309,6 +310,11 @@ func (f *follower) endAttempt() error {
 		f.file.close()
 		f.file = nil
 		if err != nil {
+			return err
+		}
+	}
+	if text := losses.Text(f.v.Layout, a.Codon); text != "" {
+		if err := f.Line(logview.Damage(text)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"hank/checkpoint"
 	"hank/recovery"
@@ -49,12 +50,7 @@ func CollectGarbage(ctx context.Context, v *recovery.View, p gc.Policy, apply bo
 
 // HasIndex reports whether the cost index is among the garbage.
 func (g *Garbage) HasIndex() bool {
-	for _, item := range g.Items {
-		if item.Kind == gc.Index {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Items, func(item gc.Garbage) bool { return item.Kind == gc.Index })
 }
 
 // Expired are the executions of this machine that could be deleted, or were.
@@ -81,11 +77,7 @@ func CollectExpired(ctx context.Context, p gc.Policy, completed, orphans, apply 
 				out.Items[i].What += "; the directory stays, since it has files that are not hank's"
 			}
 		}
-		for _, x := range list {
-			if x.Kept {
-				out.Items = append(out.Items, x)
-			}
-		}
+		out.Items = append(out.Items, slices.DeleteFunc(list, func(x gc.Expired) bool { return !x.Kept })...)
 	}
 	for _, x := range out.Items {
 		if x.Remove {

@@ -18,6 +18,7 @@ import (
 	"hank/runtime/harness/transcript"
 	"hank/runtime/history"
 	"hank/runtime/logview"
+	"hank/runtime/losses"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -92,15 +93,18 @@ func printAttempts(v *recovery.View, q LogQuery, attempts []Attempt, to LogView)
 		t, err := openTranscript(v, a, to)
 		var gone *exitcode.UsageError
 		if errors.As(err, &gone) && q.All {
-			err = to.Line(logview.Line{Entries: []logview.Entry{{Kind: logview.Damaged, Text: gone.Why}}})
+			err = nil // what it lacks is told
+		}
+		if err == nil {
+			err = t.show(to, q.Limit, !v.Live || a.Status.Terminal())
+		}
+		if text := losses.Text(v.Layout, a.Codon); err == nil && text != "" {
+			err = to.Line(logview.Damage(text))
+		}
+		if err == nil {
+			err = to.End(a)
 		}
 		if err != nil {
-			return err
-		}
-		if err := t.show(to, q.Limit, !v.Live || a.Status.Terminal()); err != nil {
-			return err
-		}
-		if err := to.End(a); err != nil {
 			return err
 		}
 	}
@@ -203,7 +207,7 @@ func openTranscript(v *recovery.View, a Attempt, to LogView) (*openedTranscript,
 	}
 	path := v.Layout.Resolve(a.ClaudeLogPath)
 	if fi, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("no such transcript: %s", term.ShortPath(path))}
+		return nil, &exitcode.UsageError{Why: losses.Text(v.Layout, a.Codon)}
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"hank/internal/term"
@@ -124,19 +126,11 @@ func (t *Tree) Lines() (lines []string) {
 		if r.Current {
 			mark = "*"
 		}
-		indent := ""
-		for range r.Depth {
-			indent += "| "
-		}
-		codons := "no codon"
-		switch {
-		case r.First == "":
-		case r.First == r.Last:
-			codons = string(r.First)
-		default:
+		codons := cmp.Or(string(r.First), "no codon")
+		if r.First != r.Last {
 			codons = fmt.Sprintf("%s … %s", r.First, r.Last)
 		}
-		lines = append(lines, fmt.Sprintf("%s%s %s  %s  %s  %s  %s%s", indent, mark, r.RunID, r.Started.Local().Format(time.DateTime), r.Verdict, codons, r.Bill.Short(), r.origin()))
+		lines = append(lines, fmt.Sprintf("%s%s %s  %s  %s  %s  %s%s", strings.Repeat("| ", r.Depth), mark, r.RunID, r.Started.Local().Format(time.DateTime), r.Verdict, codons, r.Bill.Short(), r.origin()))
 	}
 	if len(t.Runs) == 0 {
 		lines = append(lines, "no run yet")

@@ -377,7 +377,7 @@ func (s *Screen) drawLog(rows, columns int) []string {
 		mark = ">"
 	}
 	if s.Log == nil {
-		return []string{s.paint(bold, s.fit(mark+head, columns)), s.paint(dim, s.fit(noWords(n), columns))}
+		return []string{s.paint(bold, s.fit(mark+head, columns)), s.paint(dim, s.fit(noWords(n, false), columns))}
 	}
 	switch {
 	case s.Log.progress() < 100:
@@ -388,7 +388,7 @@ func (s *Screen) drawLog(rows, columns int) []string {
 	out := []string{s.paint(bold, s.fit(mark+head, columns))}
 	window := s.Log.window()
 	if len(window) == 0 {
-		return append(out, s.paint(dim, s.fit(noWords(n), columns)))
+		return append(out, s.paint(dim, s.fit(noWords(n, s.Log.file.Lines() > 0), columns)))
 	}
 	for _, row := range window {
 		if len(out) == rows {
@@ -399,11 +399,13 @@ func (s *Screen) drawLog(rows, columns int) []string {
 	return out
 }
 
-// noWords is what is shown instead of a transcript that has nothing.
-func noWords(n *liveview.Node) string {
+// noWords is what is shown instead of a transcript that has nothing to show. lines: it has lines.
+func noWords(n *liveview.Node, lines bool) string {
 	switch {
 	case n != nil && n.Record == nil:
 		return "it has not run yet"
+	case n != nil && n.Record.Status.Terminal() && n.Record.ClaudeLogPath != "" && !lines:
+		return "nothing of its transcript can be shown"
 	case n != nil && n.Record.Status.Terminal():
 		return "nothing was printed"
 	}
