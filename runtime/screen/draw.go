@@ -18,6 +18,7 @@ import (
 // below which size there are three rows and no more.
 const (
 	wide         = 100
+	roomy        = 70 // from how many columns on the list says more than figures
 	smallColumns = 30
 	smallRows    = 8
 )
@@ -116,11 +117,15 @@ func (s *Screen) need() []string {
 	if n == nil {
 		return nil
 	}
-	text := n.Reason.String() + ": " + term.OneLine(n.Text)
-	if !(s.view.Status.Gate != nil && n.Reason == liveview.Gate) && n.Command != "" { // the keys for a gate that waits are in the last row
-		text += "; next: " + term.OneLine(n.Command)
+	text, command := "! "+n.Reason.String()+": "+term.OneLine(n.Text), "next: "+term.OneLine(n.Command)
+	switch {
+	case s.view.Status.Gate != nil && n.Reason == liveview.Gate || n.Command == "": // the keys for a gate that waits are in the last row
+	case s.Height >= 20 && term.Columns(text+"; "+command) > s.Width: // half a command is none
+		return []string{s.fit(text, s.Width), s.fit("  "+command, s.Width)}
+	default:
+		text += "; " + command
 	}
-	return []string{s.fit("! "+text, s.Width)}
+	return []string{s.fit(text, s.Width)}
 }
 
 // middle is the second of three rows.
@@ -157,7 +162,7 @@ func (s *Screen) statusLine() string {
 	if b := v.Budget(); b > 0 {
 		spent += " of " + b.Text()
 	}
-	parts := []string{fmt.Sprintf("as of event %d, %s", v.Seq, v.At.Local().Format(time.TimeOnly)), term.Duration(v.Worked(s.Now).Truncate(time.Second)) + " of work", spent}
+	parts := []string{fmt.Sprintf("as of event %d, %s", v.Seq, v.At.Local().Format(time.TimeOnly)), term.Duration(whole(v.Worked(s.Now))) + " of work", spent}
 	if d := v.Silence(s.Now); d >= 10*time.Second {
 		parts = append(parts, "silent for "+term.Duration(d.Truncate(time.Second)))
 	}
@@ -173,6 +178,14 @@ func (s *Screen) statusLine() string {
 	return strings.Join(parts, " | ")
 }
 
+// whole is a duration without parts of a second; a shorter one stays as it is.
+func whole(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d
+	}
+	return d.Truncate(time.Second)
+}
+
 // keyLine is the last row: what was said, what is typed, or the keys.
 func (s *Screen) keyLine() string {
 	switch {
@@ -185,7 +198,7 @@ func (s *Screen) keyLine() string {
 	}
 	switch s.page {
 	case List:
-		return "enter: look   j/k: move   ?: keys   q: leave"
+		return fitKeys([]string{"enter: look", "j/k: move"}, "?: keys   q: leave", s.Width)
 	case Run:
 		return s.runKeys()
 	case Checkpoints:
@@ -208,7 +221,12 @@ func (s *Screen) runKeys() string {
 	if s.view != nil && s.view.Live {
 		last += " (the run continues)"
 	}
-	for len(keys) > 0 && term.Columns(strings.Join(keys, "   "))+3+term.Columns(last) > s.Width {
+	return fitKeys(keys, last, s.Width)
+}
+
+// fitKeys are as many keys as there is room for, and the last ones.
+func fitKeys(keys []string, last string, columns int) string {
+	for len(keys) > 0 && term.Columns(strings.Join(keys, "   "))+3+term.Columns(last) > columns {
 		keys = keys[:len(keys)-1]
 	}
 	return strings.Join(append(keys, last), "   ")
@@ -226,15 +244,24 @@ func (s *Screen) drawList(rows int) (out []string) {
 	from := max(0, min(at-rows/2, len(s.list.Rows)-rows))
 	for i := from; i < len(s.list.Rows) && len(out) < rows; i++ {
 		e := s.list.Rows[i]
-		left := fmt.Sprintf("%s %-11s %-20s %4d/%-4s %8s", s.symbol(e.Verdict), e.Verdict, term.Fit(term.OneLine(e.Name), 20), e.Done, e.Extent, e.Bill.Short())
-		right := term.ShortPath(e.Status.Execution)
-		code := plainText
+		right, code := term.ShortPath(e.Status.Execution), colourOf(e.Verdict)
 		if e.Need != nil {
-			right, code = e.Need.Reason.String()+": "+term.OneLine(e.Need.Text), colourOf(e.Verdict)
-		} else if e.Live {
-			code = green
+			right = e.Need.Reason.String() + ": " + term.OneLine(e.Need.Text)
+			if code == bold { // it is in progress, and needs a person
+				code = yellow
+			}
 		}
-		out = append(out, s.row(i == at, code, left+"  "+right, s.Width))
+		figures, columns := fmt.Sprintf(" %4d/%-4s %8s  ", e.Done, e.Extent, e.Bill.Short()), 20
+		if s.Width < roomy { // the figures, with less of the name, and nothing behind them
+			figures, right = fmt.Sprintf(" %8s", fmt.Sprintf("%d/%s", e.Done, e.Extent)), ""
+			if s.Width >= 50 {
+				figures += fmt.Sprintf(" %8s", e.Bill.Short())
+			}
+			columns = max(4, min(columns, s.Width-16-term.Columns(figures)))
+		}
+		name := term.Fit(term.OneLine(e.Name), columns)
+		left := fmt.Sprintf("%s %-11s %s%s", s.symbol(e.Verdict), e.Verdict, name, strings.Repeat(" ", columns-term.Columns(name)))
+		out = append(out, s.row(i == at, code, left+figures+right, s.Width))
 	}
 	return out
 }
@@ -246,7 +273,7 @@ func (s *Screen) panes() (plan int, beside bool, columns, rows int) {
 	if s.Width < wide {
 		return s.Width, false, s.Width, rows
 	}
-	plan = min(70, max(44, s.Width*2/5))
+	plan = min(70, max(48, s.Width*2/5))
 	return plan, true, s.Width - plan - 3, rows
 }
 
@@ -287,6 +314,7 @@ func (s *Screen) drawPlan(rows, columns int) (out []string) {
 	at := s.selected(list)
 	from := max(0, min(at-rows/2, len(list)-rows))
 	priced := slices.ContainsFunc(list, func(r liveview.Row) bool { return r.Bill.Cost > 0 })
+	timed := columns >= 44 && slices.ContainsFunc(list, func(r liveview.Row) bool { return r.Elapsed(s.Now) > 0 })
 	for i := from; i < len(list) && len(out) < rows; i++ {
 		r := list[i]
 		name := string(r.Codon)
@@ -301,8 +329,11 @@ func (s *Screen) drawPlan(rows, columns int) (out []string) {
 		}
 		left := strings.Repeat("  ", r.Depth) + s.symbol(r.Verdict) + " " + term.OneLine(name)
 		figures := ""
-		if d := r.Elapsed(s.Now); d > 0 && columns >= 44 {
-			figures = fmt.Sprintf(" %7s", term.Duration(d.Round(100*time.Millisecond)))
+		switch d := r.Elapsed(s.Now); {
+		case timed && d > 0:
+			figures = fmt.Sprintf(" %7s", term.Duration(d))
+		case timed && word(r.Node) != "":
+			figures = strings.Repeat(" ", 8)
 		}
 		switch {
 		case r.Bill.Cost > 0:
@@ -521,9 +552,9 @@ func colourOf(of verdict.Verdict) string {
 		return green
 	case verdict.Failed, verdict.Crashed, verdict.Interrupted, verdict.Blocked, verdict.Refused:
 		return red
-	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.RolledBack, verdict.Skipped:
+	case verdict.Stopped, verdict.Budget, verdict.Paused, verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.RolledBack:
 		return yellow
-	case "", verdict.NotBegun:
+	case "", verdict.NotBegun, verdict.Skipped:
 		return dim
 	}
 	return bold

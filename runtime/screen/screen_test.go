@@ -18,6 +18,7 @@ import (
 
 	"hank/internal/race"
 	"hank/internal/term"
+	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/harness/transcript"
@@ -27,6 +28,7 @@ import (
 	"hank/runtime/logview"
 	"hank/runtime/report"
 	"hank/runtime/request"
+	"hank/runtime/verdict"
 	"hank/state"
 )
 
@@ -482,7 +484,7 @@ func TestAQuestionShowsFirst(t *testing.T) {
 		key, shows, does string
 		reply            bool
 	}{
-		{"a", "diff", "approve ok --checkpoint ", true}, {"A", "diff", "reject ok --checkpoint ", true},
+		{"a", "diff initial ", "approve ok --checkpoint ", true}, {"A", "diff initial ", "reject ok --checkpoint ", true},
 		{"r", "rollback sha:", "rollback sha:", false}, {"S", "status", "stop --after-codon", false}, {"X", "status", "stop", false},
 	} {
 		s := on(t, root, "loud")
@@ -596,6 +598,73 @@ func TestFiguresAreNeverCut(t *testing.T) {
 		row := s.planRow("    ✓ improve#2", figures, n, room)
 		if term.Columns(row) > room || !strings.HasSuffix(row, figures) || !strings.Contains(row, "completed") {
 			t.Errorf("%d columns: %q has %d", room, row, term.Columns(row))
+		}
+	}
+}
+
+// TestTheListHasItsFiguresAndKeys: however narrow, no row of the list ends in the middle of a figure or
+// of a key, and one that is in progress and needs a person has another colour than the others.
+func TestTheListHasItsFiguresAndKeys(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{30, 40, 50, 69, 70, 80, 200} {
+		s := New()
+		s.Resize(width, 12)
+		one := func(name string, need *liveview.Need) liveview.Execution {
+			return liveview.Execution{Status: &report.Status{Execution: "/" + name, Name: name, Verdict: verdict.Running, Live: true, Done: 10, Extent: plan.Extent{Codons: 11}, Bill: state.Bill{Cost: state.Dollars(2.84)}}, Need: need}
+		}
+		s.Listed(&liveview.Executions{Rows: []liveview.Execution{one("other", nil), one("A name that is much longer than a row", nil), one("limited", &liveview.Need{Reason: liveview.Limit, Text: "it waits"})}})
+		rows := check(t, s)
+		for _, row := range rows[1:4] {
+			if !strings.Contains(row, " 10/11") || width >= 50 && !strings.Contains(row, "$2.84") || width < roomy && !strings.HasSuffix(row, "10/11") && !strings.HasSuffix(row, "$2.84") {
+				t.Errorf("%d columns: %q", width, row)
+			}
+		}
+		if keys := rows[11]; !strings.HasSuffix(keys, "?: keys   q: leave") {
+			t.Errorf("%d columns: %q", width, keys)
+		}
+		s.Colour = true
+		if rows := s.Draw(); rows[2][:4] == rows[3][:4] {
+			t.Errorf("what needs a person looks like the others: %q", rows[1:4])
+		}
+	}
+}
+
+// TestTheNextCommandIsNotCut where there is a row for it.
+func TestTheNextCommandIsNotCut(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	failed := *s.view
+	failed.Status = &report.Status{Name: "Failed", Verdict: verdict.Failed, EndDetail: strings.Repeat("long ", 30), After: "hank retry -e /executions/one"}
+	s.Viewed(&failed)
+	s.Resize(80, 24)
+	if rows := check(t, s); !strings.HasPrefix(rows[1], "! failed: long ") || rows[2] != "  next: hank retry -e /executions/one" {
+		t.Errorf("%q", rows[1:3])
+	}
+}
+
+// TestColumnsStayWhereTheyAre: the words of the plan end where those above them do, whatever has figures, and
+// what took no second took some time.
+func TestColumnsStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	for _, width := range []int{60, 80, 100, 200} {
+		s.Resize(width, 24)
+		ends := map[int]int{}
+		for _, row := range check(t, s)[2:20] {
+			if strings.Contains(row, "$0.000000001") { // wider than its column
+				continue
+			}
+			for _, word := range []string{"completed ", " next"} {
+				if at := strings.Index(row, word); at >= 0 && (word == " next" || !strings.Contains(row[at:], "attempt")) {
+					ends[term.Columns(row[:at]+strings.TrimRight(word, " "))]++
+				}
+			}
+			if strings.Contains(row, " 0s ") {
+				t.Errorf("%d columns: %q", width, row)
+			}
+		}
+		if len(ends) != 1 {
+			t.Errorf("%d columns: words end at %v:\n%s", width, ends, strings.Join(s.Draw(), "\n"))
 		}
 	}
 }
