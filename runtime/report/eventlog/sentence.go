@@ -210,7 +210,7 @@ func moveSentence(t state.Transition) string {
 			text = string(t.CodonID) + ": " + text
 		}
 		if t.Note != "" {
-			text += ": " + t.Note
+			text += ": " + report.ShortNames(t.Note)
 		}
 		return text
 	case state.IntentOpened:
