@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"hank/internal/advice"
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/runtime/liveview"
 	"hank/runtime/report/output"
@@ -26,7 +28,8 @@ type machine struct {
 type row struct {
 	liveview.Execution
 	ID        string
-	Used      string
+	Used      string // when it was last heard of in a run, or else used
+	EndsWait  string // the command that ends its wait for a provider; empty: it does not wait in a run
 	Decisions []output.Decision
 }
 
@@ -44,7 +47,14 @@ func (p *Pages) ofMachine(out *bytes.Buffer, at Place) ([]byte, error) {
 		if e.Need != nil {
 			m.Needs++
 		}
-		m.Rows = append(m.Rows, row{e, nameOf(e.Status.Execution), term.Age(e.LastUsed, m.At), output.StatusOf(e.Status).Decisions})
+		r := row{Execution: e, ID: nameOf(e.Status.Execution), Used: "used " + term.Age(e.LastUsed, m.At), Decisions: output.StatusOf(e.Status).Decisions}
+		if e.Live && e.LastEvent != nil {
+			r.Used = "last event " + term.Age(*e.LastEvent, m.At)
+		}
+		if e.Live && e.Waiting != nil {
+			r.EndsWait = advice.Render("`hank run --now`", " -e "+shell.Quote(e.Status.Execution))
+		}
+		m.Rows = append(m.Rows, r)
 	}
 	name := "executions"
 	switch at.Path {
