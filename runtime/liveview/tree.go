@@ -279,6 +279,16 @@ func (t *Tree) Find(id state.CodonID) *Node {
 	return in(t.Nodes)
 }
 
+// Judged is the checkpoint that the work began with which the gate of a codon asks about: that of
+// the attempt; of a gate before its codon all that was done, from the initial one on. Empty: it is
+// not known.
+func (t *Tree) Judged(id state.CodonID) string {
+	if n := t.Find(id); n != nil && n.Record != nil && !n.Record.FailedAtGate() {
+		return string(n.Record.BaseCheckpoint)
+	}
+	return "initial"
+}
+
 // Symbol is a verdict as one character, which is always shown with its word; ASCII where plain
 // is wanted.
 func Symbol(of verdict.Verdict, plain bool) string {

@@ -187,6 +187,19 @@ func TestWhatAResetHasMovedNeedsNobody(t *testing.T) {
 	}
 }
 
+// TestWhatAGateAsksAbout is the work of its attempt, and before its codon all that was done.
+func TestWhatAGateAsksAbout(t *testing.T) {
+	t.Parallel()
+	done := &state.Codon{CodonID: "a", BaseCheckpoint: "base"}
+	refused := &state.Codon{CodonID: "b", BaseCheckpoint: "base", Status: state.Failed, FailureReason: &state.FailureReason{Class: state.GateClass}}
+	tree := &Tree{Nodes: []*Node{{Codon: "a", Record: done}, {Codon: "b", Record: refused}, {Codon: "c"}}}
+	for codon, want := range map[state.CodonID]string{"a": "base", "b": "initial", "c": "initial"} {
+		if got := tree.Judged(codon); got != want {
+			t.Errorf("the gate of %s asks about what came after %q, want %q", codon, got, want)
+		}
+	}
+}
+
 // TestALoopIsFolded: of a loop the newest iteration is drawn, and all when it is open.
 func TestALoopIsFolded(t *testing.T) {
 	t.Parallel()

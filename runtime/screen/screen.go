@@ -669,10 +669,9 @@ func (s *Screen) answer(yes bool) []Command {
 	if !yes {
 		verb = "reject"
 	}
-	n := s.tree.Find(g.CodonID)
-	show := s.diffArgs(n)
-	if n == nil || n.Record == nil { // the gate is before its codon
-		show = []string{"diff", "initial", string(g.Checkpoint), "--patch"}
+	var show []string
+	if from := s.tree.Judged(g.CodonID); from != "" {
+		show = []string{"diff", from, string(g.Checkpoint), "--patch"}
 	}
 	cmds := s.ask(fmt.Sprintf("%s gate %s? %s (checkpoint %.12s)", verb, g.Gate, g.Summary, g.Checkpoint), show,
 		s.args(verb, g.Gate, "--checkpoint", string(g.Checkpoint)))

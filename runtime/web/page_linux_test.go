@@ -240,7 +240,7 @@ func TestALongFileIsShownAsFarAsItFits(t *testing.T) {
 	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "seq 30000 >long; seq 6104 >other"}]}`, nil)
 	s.run(exitcode.Done, nil)
 	text := s.get("/diff?from=initial&file=long")
-	if !strings.Contains(text, "&#43;20000\n") || !strings.Contains(text, "9802 lines more: hank diff --patch shows all") || !strings.Contains(text, ": 1 file, 30000 lines added") {
+	if !strings.Contains(text, "&#43;20000\n") || !strings.Contains(text, "9802 lines more; to see all: <code>hank diff initial --patch -e ") || !strings.Contains(text, ": 1 file, 30000 lines added") {
 		t.Errorf("the lines of the long file: %s", text[max(0, len(text)-600):])
 	}
 	if text = s.get("/diff?from=initial"); !strings.Contains(text, ": 2 files, 36104 lines added") || strings.Count(text, "Load this file") != 2 {
@@ -285,7 +285,7 @@ func TestAPageIsBounded(t *testing.T) {
 	if text = s.get("/diff?from=initial&file=file12"); !strings.Contains(text, strings.Repeat("y", 400_000)) || strings.Contains(text, "left out") {
 		t.Errorf("a file by itself has %d bytes", len(text))
 	}
-	if text = bounded("the long file", s.get("/diff?from=initial&file=long"), 5<<20); !strings.Contains(text, "The rest is left out: hank diff --patch shows all") || len(text) < 3<<20 {
+	if text = bounded("the long file", s.get("/diff?from=initial&file=long"), 5<<20); !strings.Contains(text, "The rest is left out; to see all: <code>hank diff initial --patch -e ") || len(text) < 3<<20 {
 		t.Errorf("the long file has %d bytes", len(text))
 	}
 }
@@ -391,6 +391,42 @@ func TestAPageThatManyReadIsNotOld(t *testing.T) {
 	if text := <-shown; !strings.Contains(text, "2 of 2 finished") {
 		t.Errorf("half a minute later the page shows %s", text)
 	}
+}
+
+// TestThePartsOfAPageAreOfOneTime: of a run in progress the first look has all events that are in the
+// journal, and the time of the status is that of the plan.
+func TestThePartsOfAPageAreOfOneTime(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo one; echo two; until [ -e ../go ]; do sleep 0.01; done"}]}`, nil)
+	ended := make(chan error, 1)
+	go func() { ended <- s.runs(exitcode.Done, nil) }()
+	var pages *page.Pages
+	get := func(rest string) string {
+		text, err := pages.Fragment(context.Background(), page.Place{Path: s.at(rest)})
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	eventually(t, "printed", func() bool {
+		pages = page.New(report.Settings{}, func(text string) string { return text })
+		return strings.Contains(get("/events"), "a: two")
+	})
+	seq := regexp.MustCompile(`data-seq="(\d+)"|<span class="num dim">(\d+)`).FindAllStringSubmatch(get("/events"), 2)
+	pages = page.New(report.Settings{}, func(text string) string { return text }) // the first look
+	text := get("")
+	if now := regexp.MustCompile(`data-seq="(\d+)"`).FindStringSubmatch(text); len(seq) != 2 || now == nil || now[1] != seq[1][2] {
+		t.Errorf("the page is as of event %v, and the journal has %v", now, seq)
+	}
+	for range 3 {
+		took := regexp.MustCompile(`(?s)<dt>time</dt><dd>(\S+) of work.*</span></span><span role="cell">([^<]+)</span>`).FindStringSubmatch(text)
+		if took == nil || took[1] != took[2] {
+			t.Fatalf("the status has worked as long as the plan: %v in %s", took, text)
+		}
+		text = get("")
+	}
+	testkit.Write(t, s.root+"/go", "")
+	testkit.Must(t, <-ended)
 }
 
 // TestTheEventsAreThoseOfTheFilesThatAreThere: the page of events follows a journal that is

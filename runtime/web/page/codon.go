@@ -12,6 +12,7 @@ import (
 	"hank/internal/advice"
 	"hank/internal/term"
 	"hank/runtime/history"
+	"hank/runtime/liveview"
 	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/runtime/why"
@@ -23,6 +24,7 @@ type codonPage struct {
 	*execution
 	Codon    state.CodonID
 	Loop     *report.Loop // the page is about a loop
+	Others   string       // attempts in it that the iterations do not have
 	Attempts []report.Attempt
 	Chosen   *report.Attempt // the attempt that is shown
 	Lines    []report.Line
@@ -39,6 +41,9 @@ func (e *execution) codon(ctx context.Context, q url.Values) (string, any, error
 	if report.IsLoop(e.view, id) {
 		l, err := report.ReadLoop(e.view, id, 0)
 		e.Title, page.Loop = "Loop "+string(id), l
+		if err == nil {
+			page.Others = others(e.live.Tree(), l)
+		}
 		return "loop", page, err
 	}
 	found, err := report.WhyAfter(e.view, string(id), e.p.open.moves(e.root))
@@ -64,6 +69,30 @@ func (e *execution) codon(ctx context.Context, q url.Values) (string, any, error
 		page.Changes = e.changes(ctx, string(from), string(to), "")
 	}
 	return "codon", page, nil
+}
+
+// others says how many attempts in a loop are in none of its iterations, and what they cost; empty:
+// all are in one.
+func others(t *liveview.Tree, l *report.Loop) string {
+	n, bill := 0, state.Bill{}
+	for _, node := range t.Nodes {
+		if node.IsLoop() && node.Loop == l.LoopID {
+			n, bill = n+node.Attempts, bill.Plus(node.Bill)
+		}
+	}
+	cost := bill.Cost
+	for _, i := range l.Iterations {
+		for _, a := range i.Codons {
+			if !a.FailedAtGate() {
+				n--
+			}
+		}
+		cost -= i.Cost
+	}
+	if n <= 0 {
+		return ""
+	}
+	return "Without what does not count where the execution is now: " + term.Count(n, "attempt") + ", " + cost.Text()
 }
 
 // withWork leaves out the record of a gate that was not passed where the attempt that was judged is
@@ -102,7 +131,7 @@ func factsOf(a report.Attempt) (lines []report.Line) {
 	}
 	line("cost", a.Bill().Text())
 	if n := a.TokenCount(); n.Sum() > 0 {
-		line("tokens", fmt.Sprintf("%d input, %d output, %d cache-write, %d cache-read", n.Input, n.Output, n.CacheCreation, n.CacheRead))
+		line("tokens", fmt.Sprintf("%s input, %s output, %s cache-write, %s cache-read", comma(n.Input), comma(n.Output), comma(n.CacheCreation), comma(n.CacheRead)))
 	}
 	line("agent", (&liveCodon{Codon: a.Codon}).Agent())
 	line("session", a.ClaudeSessionID)
@@ -139,7 +168,6 @@ func (c codonPage) Number(a report.Attempt) string { return strconv.Itoa(max(1, 
 type gatePage struct {
 	*execution
 	Rows    [][2]string
-	Before  state.SHA // what the work that is judged began with
 	Changes *changes
 	Past    []state.Gate
 }
@@ -157,13 +185,8 @@ func (e *execution) gate(ctx context.Context, _ url.Values) (string, any, error)
 			}
 			page.Rows = append(page.Rows, row)
 		}
-		for _, a := range e.listed() {
-			if a.Checkpoint() == g.Checkpoint && a.BaseCheckpoint != "" {
-				page.Before = a.BaseCheckpoint
-			}
-		}
-		if page.Before != "" {
-			page.Changes = e.changes(ctx, string(page.Before), string(g.Checkpoint), "")
+		if from := e.live.Tree().Judged(g.CodonID); from != "" {
+			page.Changes = e.changes(ctx, from, string(g.Checkpoint), "")
 		}
 	}
 	return "gate", page, nil

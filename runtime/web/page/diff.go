@@ -9,6 +9,7 @@ import (
 
 	"hank/internal/advice"
 	"hank/internal/secret"
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/runtime/history"
 	"hank/runtime/report"
@@ -23,6 +24,7 @@ type diffPage struct {
 // changes are what differs between two checkpoints, or between one and the workspace.
 type changes struct {
 	From, To string // as the address has them; To is empty for the workspace
+	All      string // the command that shows all
 	Says     string
 	Files    []changedFile
 	Added    int
@@ -60,7 +62,13 @@ func (e *execution) diff(ctx context.Context, q url.Values) (string, any, error)
 
 // changes compares two targets; only is the file whose lines are wanted however many.
 func (e *execution) changes(ctx context.Context, from, to, only string) *changes {
-	out := &changes{From: from, To: to}
+	out := &changes{From: from, To: to, All: "hank diff"}
+	for _, target := range []string{from, to} {
+		if target != "" {
+			out.All += " " + shell.Quote(target)
+		}
+	}
+	out.All = advice.Render("`"+out.All+" --patch`", e.option)
 	d, err := history.Compare(ctx, e.view, from, to)
 	if err != nil {
 		out.Problem = advice.Render(err.Error(), e.option)
@@ -194,11 +202,12 @@ type rollbackPage struct {
 	Says    string
 	Digest  string
 	Left    string // what of the cost did not lead there
+	Undo    string // the command that takes it back
 	Problem string
 }
 
 func (e *execution) rollback(ctx context.Context, q url.Values) (string, any, error) {
-	page := rollbackPage{execution: e}
+	page := rollbackPage{execution: e, Undo: advice.Render("`hank rollback --undo`", e.option)}
 	p, err := history.PreviewRollback(ctx, history.RollbackOptions{Execution: e.view.Layout.Root, To: q.Get("to")})
 	if err != nil {
 		page.Problem = advice.Render(err.Error(), e.option)

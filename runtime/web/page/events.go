@@ -54,7 +54,11 @@ func (e *execution) events(q url.Values) (string, any, error) {
 		page.Looked = found.Looked
 	}
 	for _, v := range found.Events {
-		page.Events = append(page.Events, event{v, v.Name(), v.Sentence(e.option)})
+		text := v.Sentence(e.option)
+		if v.Name() == "tool.result" {
+			text = strings.Replace(text, "⎿", "└", 1) // browsers have no letter for the sign of terminals
+		}
+		page.Events = append(page.Events, event{v, v.Name(), text})
 	}
 	return "events", page, nil
 }

@@ -43,7 +43,7 @@ type moneyPage struct {
 	Forecast string
 }
 
-// sumBar is a sum, and how long its bar is, in thousandths of the longest.
+// sumBar is a sum, and how long its bar is, in thousandths of the total.
 type sumBar struct {
 	cost.Sum
 	Width float64
@@ -71,12 +71,8 @@ func (e *execution) money(q url.Values) (string, any, error) {
 		return "", nil, fmt.Errorf("%w: costs are not summed up by %s", ErrNoPlace, page.By)
 	}
 	page.Sums = cost.SumUp(e.view, cost.Query{By: page.By, Zone: time.Local}, func(string, costindex.By) (cost.Answer, error) { return cost.Answer{}, errNotAsked })
-	var most state.USD = 1
 	for _, s := range page.Sums.Sums {
-		most = max(most, s.Cost)
-	}
-	for _, s := range page.Sums.Sums {
-		page.Bars = append(page.Bars, sumBar{s, float64(s.Cost) * width / float64(most)})
+		page.Bars = append(page.Bars, sumBar{s, float64(s.Cost) * width / float64(max(1, page.Sums.Total.Cost))})
 	}
 	if e.Status.Limits.Any() {
 		page.Limits = verdict.DescribeLimits(e.Status.Limits, e.Status.Paid(), -1)
@@ -91,7 +87,7 @@ func (e *execution) money(q url.Values) (string, any, error) {
 // costLine draws what was spent until when, on the timeline of the run.
 func (e *execution) costLine() *costLine {
 	spans := e.spans()
-	l := &costLine{Timeline: newTimeline(spans)}
+	l := &costLine{Timeline: newTimeline(spans, e.until())}
 	if l.Timeline == nil {
 		return nil
 	}

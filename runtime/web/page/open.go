@@ -74,6 +74,10 @@ func (o *open) look(ctx context.Context, root string, in report.Settings) (v *li
 		if e.f, err = liveview.Open(ctx, root, in, " -e "+shell.Quote(root)); err != nil {
 			return nil, err
 		}
+		if _, err = e.f.Poll(ctx); err != nil { // of a run in progress the state may be older than the journal
+			e.f = nil
+			return nil, err
+		}
 		e.at = time.Now()
 	case time.Since(e.at) >= liveview.Every/2:
 		if _, err = e.f.Poll(ctx); err != nil {

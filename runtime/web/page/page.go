@@ -100,7 +100,11 @@ func (p *Pages) read(ctx context.Context, root string) (*execution, error) {
 	if v.Live { // what it costs changes with events that change nothing else
 		s.Bill = v.State.Bill()
 	}
-	return &execution{p: p, root: root, live: v, view: v.Recovery(), option: v.Option, ID: nameOf(root), Status: &s, At: p.now()}, nil
+	e := &execution{p: p, root: root, live: v, view: v.Recovery(), option: v.Option, ID: nameOf(root), Status: &s, At: p.now()}
+	if v.Live { // the clock goes on in all parts of a page alike
+		s.Worked = v.Worked(e.At).Seconds()
+	}
+	return e, nil
 }
 
 // Look brings an execution up to date: up to which event it is known, when it was last heard of,

@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"hank/internal/term"
+	"hank/runtime/liveview"
 	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -133,29 +134,24 @@ func class(v any) string {
 	switch verdict.Verdict(fmt.Sprint(v)) {
 	case verdict.Completed:
 		return "good"
-	case verdict.Failed, verdict.Crashed, verdict.Interrupted, verdict.Blocked:
+	case verdict.Failed, verdict.Crashed, verdict.Interrupted, verdict.Blocked, verdict.Refused:
 		return "bad"
 	case verdict.Skipped, verdict.NotBegun, "", next, toCome:
 		return "dim"
-	case verdict.Stopped, verdict.Budget, verdict.Refused, verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.Paused, verdict.RolledBack:
+	case verdict.Stopped, verdict.Budget, verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.Paused, verdict.RolledBack:
 		return "warn"
 	}
 	return "runs"
 }
 
-// mark is the sign of a verdict, beside its word.
+// mark is the sign of a verdict, beside its word; the same as in a terminal.
 func mark(v any) string {
-	switch class(v) {
-	case "good":
-		return "✓"
-	case "runs":
-		return "▶"
-	case "bad":
-		return "✗"
-	case "warn":
-		return "!"
+	switch of := verdict.Verdict(fmt.Sprint(v)); of {
+	case next, toCome:
+		return liveview.Symbol("", false)
+	default:
+		return liveview.Symbol(of, false)
 	}
-	return "·"
 }
 
 // dict is a value with names, for a template inside of another one.

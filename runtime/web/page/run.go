@@ -44,7 +44,7 @@ const (
 
 func (e *execution) run() (string, any, error) {
 	page := runPage{execution: e, Lines: e.whole(e.Status.Lines(e.At, e.option)), Runs: report.TreeOf(e.view).Runs, Tree: e.live.Tree()}
-	page.Timeline = newTimeline(e.spans())
+	page.Timeline = newTimeline(e.spans(), e.until())
 	if p := e.live.Plan; p != nil {
 		page.More = p.More()
 	}
@@ -99,7 +99,7 @@ func (runPage) Word(n *liveview.Node) string {
 // Took is how long the attempts of a node took.
 func (p runPage) Took(n *liveview.Node) string {
 	if d := n.Elapsed(p.At); d > 0 {
-		return term.Duration(d.Truncate(time.Millisecond))
+		return term.Duration(d)
 	}
 	return ""
 }
@@ -112,6 +112,14 @@ func (e *execution) attempts(fn func(run *state.Run, c *state.Codon, v verdict.V
 			fn(r, c, verdict.OfCodon(c, of))
 		}
 	}
+}
+
+// until is up to when a timeline goes at least: now, while a run is in progress, as where it waits.
+func (e *execution) until() (now time.Time) {
+	if e.live.Live {
+		now = e.At
+	}
+	return now
 }
 
 func (e *execution) spans() (spans []span) {

@@ -1,6 +1,11 @@
 package page
 
-import "testing"
+import (
+	"testing"
+
+	"hank/runtime/liveview"
+	"hank/runtime/verdict"
+)
 
 // TestAHeadOfAPatchIsKnownByItsPlace: a deleted line may begin as a head does, and what repeats
 // the name of the file is left out.
@@ -27,6 +32,17 @@ func TestWhatIsToComeIsNoWarning(t *testing.T) {
 	for _, word := range []string{next, toCome} {
 		if class(word) != "dim" || mark(word) != "·" {
 			t.Errorf("%s is shown as %s %s", word, class(word), mark(word))
+		}
+	}
+}
+
+// TestAVerdictHasOneSign: a page has the sign of a verdict that a terminal has.
+func TestAVerdictHasOneSign(t *testing.T) {
+	t.Parallel()
+	for _, of := range []verdict.Verdict{verdict.NotBegun, verdict.Creating, verdict.Running, verdict.Completed, verdict.Failed, verdict.Stopped, verdict.Crashed, verdict.Budget, verdict.Refused,
+		verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.Paused, verdict.Blocked, verdict.Interrupted, verdict.RolledBack, verdict.Skipped} {
+		if got, want := mark(string(of)), liveview.Symbol(of, false); got != want {
+			t.Errorf("%s is %s on a page and %s in a terminal", of, got, want)
 		}
 	}
 }

@@ -19,8 +19,8 @@ type span struct {
 	label      string
 }
 
-// timeline is when what has run. Times in which nothing ran are drawn short: each at most a
-// fiftieth of the width.
+// timeline is when what has run. Times in which nothing ran are drawn short: each at most as a
+// fiftieth of all work, or as a second.
 type timeline struct {
 	Lanes []lane
 	Gaps  []gap
@@ -63,14 +63,14 @@ const width = 1000
 // narrowest is how wide a bar is at least: what took no time can be seen.
 const narrowest = 3
 
-// newTimeline draws attempts.
-func newTimeline(spans []span) *timeline {
+// newTimeline draws attempts, and what lies between the last one and until.
+func newTimeline(spans []span, until time.Time) *timeline {
 	if len(spans) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(spans, func(a, b span) int { return a.begin.Compare(b.begin) })
 	t := &timeline{First: spans[0].begin}
-	t.place(spans)
+	t.place(spans, until)
 	at := map[state.CodonID]int{}
 	for _, s := range spans {
 		base, _, _ := strings.Cut(string(s.codon), "#")
@@ -94,7 +94,7 @@ func newTimeline(spans []span) *timeline {
 }
 
 // place decides where each time is drawn: work to scale, and what lies between short.
-func (t *timeline) place(spans []span) {
+func (t *timeline) place(spans []span, until time.Time) {
 	type piece struct{ begin, end time.Time }
 	var busy []piece
 	for _, s := range spans {
@@ -106,12 +106,15 @@ func (t *timeline) place(spans []span) {
 		}
 		busy = append(busy, piece{s.begin, s.end})
 	}
+	if until.After(busy[len(busy)-1].end) {
+		busy = append(busy, piece{until, until})
+	}
 	var work time.Duration
 	for _, b := range busy {
 		work += b.end.Sub(b.begin)
 	}
-	work = max(work, time.Second)
-	shortest := work / 50
+	work = max(work, time.Millisecond)
+	shortest := max(work/50, time.Second)
 	drawn := work
 	for i := 1; i < len(busy); i++ {
 		drawn += min(busy[i].begin.Sub(busy[i-1].end), shortest)
@@ -122,7 +125,7 @@ func (t *timeline) place(spans []span) {
 		if i > 0 {
 			idle := b.begin.Sub(busy[i-1].end)
 			w := float64(min(idle, shortest)) * scale
-			if idle > shortest && idle >= time.Second { // less is no time that anybody misses
+			if idle > shortest {
 				t.Gaps = append(t.Gaps, gap{X: x, Width: w, Text: term.Duration(idle.Truncate(time.Second))})
 			}
 			x += w

@@ -15,7 +15,7 @@ func TestIdleTimeIsDrawnShort(t *testing.T) {
 	at := func(minutes int) time.Time {
 		return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(minutes) * time.Minute)
 	}
-	l := newTimeline([]span{{codon: "a", begin: at(0), end: at(10)}, {codon: "b#0", begin: at(610), end: at(620)}, {codon: "b#1", begin: at(620), end: at(620)}})
+	l := newTimeline([]span{{codon: "a", begin: at(0), end: at(10)}, {codon: "b#0", begin: at(610), end: at(620)}, {codon: "b#1", begin: at(620), end: at(620)}}, time.Time{})
 	if len(l.Lanes) != 2 || len(l.Lanes[1].Bars) != 2 || len(l.Gaps) != 1 || !strings.HasPrefix(l.Gaps[0].Text, "10h") {
 		t.Fatalf("%+v", l)
 	}
@@ -30,8 +30,26 @@ func TestIdleTimeIsDrawnShort(t *testing.T) {
 			}
 		}
 	}
-	if newTimeline(nil) != nil {
+	if newTimeline(nil, time.Time{}) != nil {
 		t.Error("there is a timeline of nothing")
+	}
+}
+
+// TestATimelineGoesUntilNow where a run in progress waits, and as far as its ends say.
+func TestATimelineGoesUntilNow(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	work := span{codon: "a", begin: begin, end: begin.Add(40 * time.Millisecond)}
+	now := begin.Add(time.Hour)
+	l := newTimeline([]span{work}, now)
+	if !l.Last.Equal(now) || len(l.Gaps) != 1 || !strings.HasPrefix(l.Gaps[0].Text, "59m59s") {
+		t.Errorf("until %s, %+v", l.Last, l.Gaps)
+	}
+	if a, wait := l.Lanes[0].Bars[0], l.Gaps[0]; a.Width > wait.Width || wait.X+wait.Width < width-0.01 {
+		t.Errorf("an hour after 40 ms of work is drawn as %+v after %+v", wait, a)
+	}
+	if l = newTimeline([]span{work}, time.Time{}); !l.Last.Equal(work.end) || l.Lanes[0].Bars[0].Width < width-0.01 {
+		t.Errorf("what ends with its work: until %s, %+v", l.Last, l.Lanes[0].Bars)
 	}
 }
 
