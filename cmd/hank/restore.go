@@ -20,7 +20,7 @@ Examples: hank restore report.md data/raw --from gather --yes
 
 Exit code 0: success; 2: no TARGET, unknown TARGET or PATH, or PATH is not in TARGET and --delete
 is missing; 4: confirmation required (use --yes), or something is in the way that no
-checkpoint has, or that only --delete deletes; 5: a run is in progress.`,
+checkpoint has, or that only --delete deletes (also with --dry-run); 5: a run is in progress.`,
 		Flags: []cli.Flag{
 			executionFlag,
 			&cli.StringFlag{Name: "from", Usage: "checkpoint `TARGET` to restore from; see hank rollback --help"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery/finding"
@@ -41,7 +42,7 @@ Examples: hank rollback review#1 --dry-run
           hank rollback --undo --yes
 
 Exit code 0: success; 2: no TARGET, or it is unknown or ambiguous; 4: confirmation required (use
---yes), or a file that no checkpoint has is in the way; 5: a run is in progress.`,
+--yes), or a file that no checkpoint has is in the way (also with --dry-run); 5: a run is in progress.`,
 		Flags: []cli.Flag{
 			executionFlag,
 			&cli.StringFlag{Name: "to", Usage: "the same as the argument `TARGET`"},
@@ -74,11 +75,9 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 		return err
 	}
 	o.Answer = func(done *history.RolledBack) any { return report.MovedOf(done, true) }
-	again, err := history.Repeated(o)
-	if err != nil {
+	if again, err := history.Repeated(o); err != nil {
 		return err
-	}
-	if again != nil {
+	} else if again != nil {
 		return tellMoved(c, o, again)
 	}
 	if err := pickTarget(c, &o); err != nil {
@@ -93,10 +92,11 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 			return err
 		}
 		if c.Bool("json") {
-			return printJSON(output.MoveOf(p))
+			form := output.PreviewOf(p, call.ProblemForThis(c, p.Refused))
+			return jsonEnding(form, form.Error)
 		}
 		printPreview(p, true)
-		return nil
+		return p.Refused
 	}
 	ask := asker(c)
 	if ask == nil && !c.Bool("yes") {
@@ -236,9 +236,8 @@ func printPreview(p *history.Preview, all bool) {
 	show("~", p.Change, term.Yellow)
 	show("-", p.Delete, term.Red)
 	show("-", p.RemoveDirs, term.Red)
-	for _, list := range [][]history.PathChange{p.Blocked, p.InTheWay} {
-		printInTheWay(list, all)
-	}
+	printInTheWay(p.Blocked, all)
+	printInTheWay(p.InTheWay, all)
 	say("%d to add, %d to change, %d to delete; untracked files kept: %d\n", len(p.Add)+len(p.MakeDirs), len(p.Change), len(p.Delete)+len(p.RemoveDirs), p.Keep)
 	for i, u := range p.Unarchived {
 		if !all && i == most {

@@ -205,8 +205,8 @@ that its rig copies, and nothing else of the hank, the change is used, and print
 --frozen keeps the version that the execution uses. If anything else differs, hank asks.
 
 --dry-run shows what the reset would change, what hank would ask first, and whether the codon
-would run then; it runs nothing. Where the retry would end before the reset, it ends with its
-exit code.
+would run then; it runs nothing. Where the retry would end before the reset, or its reset would be
+refused, it ends with its exit code.
 
 Examples: hank retry
           hank retry review --dry-run
@@ -252,7 +252,7 @@ func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) (err err
 	}
 	if c.Bool("json") {
 		then.Message = forThis(c, then.Message)
-		form := output.RetryOf(report.RetryOf(p), then)
+		form := output.RetryOf(report.RetryOf(p), then, call.ProblemForThis(c, p.Refused))
 		return jsonEnding(form, form.Error)
 	}
 	if !p.Stays {
@@ -262,6 +262,7 @@ func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) (err err
 		say("%s\n", forThis(c, remark))
 	}
 	switch {
+	case p.Refused != nil: // which is said at the end
 	case then.Message != "" && p.Stays:
 		say("the workspace stays as it is, and nothing runs: %s\n", forThis(c, then.Message))
 	case then.Message != "":
@@ -277,7 +278,7 @@ func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) (err err
 	if p.Asks != nil {
 		say("hank asks first: %s\n", forThis(c, p.Asks.Error()))
 	}
-	return exitWith(then.Refusal())
+	return cmp.Or(p.Refused, exitWith(then.Refusal()))
 }
 
 // driveOptions reads the flags that run, resume and retry share.

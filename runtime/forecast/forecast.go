@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"hank/checkpoint/restore"
 	"hank/internal/term"
 	"hank/plan"
 	"hank/recovery/execution"
@@ -246,11 +247,16 @@ func (f *Forecast) ofBudget(seen *foreseen, r request.Request) {
 	if l.Over != nil {
 		f.Budget.Over = l.Describe(l.Over)
 		if f.ExitCode == exitcode.Done {
-			f.ExitCode, f.Message = exitcode.Budget, fmt.Sprintf("codon %s: %s", e.CodonID, f.Budget.Over)
-			for i := next; i < len(f.Codons); i++ {
-				f.Codons[i].Action = isLeft
-			}
+			f.ends(exitcode.Budget, fmt.Sprintf("codon %s: %s", e.CodonID, f.Budget.Over))
 		}
+	}
+}
+
+// ends foresees that the command runs nothing.
+func (f *Forecast) ends(code exitcode.Code, why string) {
+	f.ExitCode, f.Message = code, why
+	for i := f.Finished; i < len(f.Codons); i++ {
+		f.Codons[i].Action = isLeft
 	}
 }
 
@@ -292,6 +298,11 @@ func (f *Forecast) ofMove(ctx context.Context, seen *foreseen) error {
 	plan, err := move.Preview()
 	if err != nil {
 		return err
+	}
+	if len(plan.Blocked) > 0 && f.ExitCode == exitcode.Done {
+		f.Move, f.Unmoved = nil, true
+		f.ends(exitcode.Decision, (&restore.BlockedError{Blocked: plan.Blocked}).Error())
+		return nil
 	}
 	f.Move.Add, f.Move.Change, f.Move.Delete = len(plan.Add)+len(plan.MakeDirs), len(plan.Change), len(plan.Delete)+len(plan.RemoveDirs)
 	return nil

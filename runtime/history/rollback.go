@@ -102,6 +102,8 @@ type Preview struct {
 	HeadMoved string `json:"projectHead,omitempty"`
 	// Undoes is the move that an undo undoes.
 	Undoes *Undone `json:"undoes,omitempty"`
+	// Refused is why the move would be refused as it is; nil: it would not be.
+	Refused error `json:"-"`
 	// unasked are those of Blocked that only Delete would delete.
 	unasked []string
 }
@@ -311,7 +313,7 @@ func (o *RollbackOptions) confirmed(ctx context.Context, x *execution.Execution,
 			return nil, nil, err
 		}
 		if len(preview.unasked) > 0 {
-			return nil, nil, needDelete(preview, o.Paths)
+			return nil, nil, preview.Refused
 		}
 		now := *preview
 		now.Plan = nil // what it has more nobody is asked about
@@ -588,6 +590,7 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 		}
 		p.Delete = []PathChange{}
 	}
+	p.Refused = refused(plan, p, o.Paths)
 	p.InTheWay = inTheWay(plan.Refused)
 	for _, a := range back.Returning {
 		p.Unarchived = append(p.Unarchived, Unarchived{a.SourcePath, a.ArchivePath, a.CodonID})
@@ -604,6 +607,20 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 		p.HeadMoved = then
 	}
 	return p, nil
+}
+
+// refused is the error of a move for what is in its way; nil: nothing is.
+func refused(plan *restore.Plan, p *Preview, paths []string) error {
+	closed := slices.IndexFunc(plan.Blocked, func(b restore.Blocked) bool { return b.Path == "." })
+	switch {
+	case len(p.unasked) > 0:
+		return needDelete(p, paths)
+	case closed >= 0:
+		return execution.NeedOpen(p.Target.SHA, errors.New(plan.Blocked[closed].Why))
+	case len(plan.Blocked) > 0:
+		return &restore.BlockedError{Blocked: plan.Blocked}
+	}
+	return nil
 }
 
 // needDelete asks for Delete where files are in the way of what is to be brought

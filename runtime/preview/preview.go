@@ -33,6 +33,8 @@ type Retry struct {
 	Stays bool                   // the workspace stays as it is
 	Uses  []string               // what of the codon the author has changed, and the retry takes over
 	Asks  *finding.DecisionError // what is asked first; without an answer nothing moves; nil: nothing
+
+	Refused error // why the move would be refused, if nothing is asked first; nil: it would not be
 }
 
 // OfRetry works out what a retry moves, and what it asks before that: as Run does,
@@ -82,6 +84,9 @@ func OfRetry(ctx context.Context, r request.Request, a request.Answers, unmoved 
 	})
 	if out.Preview = preview; err == nil && unmoved {
 		preview.Stay()
+	}
+	if err == nil && !out.Stays && out.Asks == nil && !execution.IsClosed(preview.Refused) { // about a closed workspace it asks
+		out.Refused = preview.Refused
 	}
 	return out, err
 }

@@ -1,6 +1,8 @@
 package output
 
 import (
+	"cmp"
+
 	"hank/runtime"
 	"hank/runtime/forecast"
 	"hank/runtime/gate"
@@ -9,7 +11,7 @@ import (
 	"hank/state"
 )
 
-// Move is what hank rollback and hank restore print with --dry-run.
+// Move is what hank rollback and hank restore change.
 type Move struct {
 	report.Move
 	Target     Target   `json:"target"`
@@ -33,10 +35,15 @@ func moveOf(m report.Move) Move {
 	return out
 }
 
-// MoveOf is a preview as it is printed.
-func MoveOf(p *history.Preview) *Move {
-	m := moveOf(report.MoveOf(p))
-	return &m
+// Preview is a Move that was not made.
+type Preview struct {
+	Move
+	Error *Problem `json:"error"` // why it would be refused as it is
+}
+
+// PreviewOf is a preview as it is printed, of a move that would be refused for a problem.
+func PreviewOf(p *history.Preview, refused *Problem) *Preview {
+	return &Preview{moveOf(report.MoveOf(p)), refused}
 }
 
 // Moved is what hank rollback and hank restore print.
@@ -70,9 +77,11 @@ type Retry struct {
 	Error   *Problem       `json:"error"`             // why it would end before it moves anything
 }
 
-// RetryOf is a preview as it is printed; then is what comes after the move.
-func RetryOf(r report.Retry, then *forecast.Forecast) *Retry {
-	out := &Retry{Move: moveOf(r.Move), Codon: r.Codon, Stays: r.Stays, Uses: r.Uses, Asks: r.Asks, Message: then.Message, Remarks: then.Remarks, Error: atExit(then.Refusal(), "", then.Message)}
+// RetryOf is a preview as it is printed, of a move that would be refused for a problem; then is
+// what comes after the move.
+func RetryOf(r report.Retry, then *forecast.Forecast, refused *Problem) *Retry {
+	out := &Retry{Move: moveOf(r.Move), Codon: r.Codon, Stays: r.Stays, Uses: r.Uses, Asks: r.Asks, Message: then.Message, Remarks: then.Remarks,
+		Error: cmp.Or(refused, atExit(then.Refusal(), "", then.Message))}
 	if next := then.Next(); next != nil {
 		out.Next = &next.CodonID
 	}
