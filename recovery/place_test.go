@@ -133,7 +133,8 @@ func TestACopyWithoutItsNewestSegmentStaysItself(t *testing.T) {
 		"without a header": func() { put(t, b.journal(), newest[header:]) },
 		"a damaged header": func() { put(t, b.journal(), append([]byte("x"), newest...)) },
 	} {
-		for _, gone := range [][]string{{}, {b.l.State() + ".bak"}, {b.l.State()}, {b.l.State(), b.l.State() + ".bak"}} {
+		meta := b.l.Meta()
+		for _, gone := range [][]string{{}, {b.l.State() + ".bak"}, {b.l.State()}, {b.l.State(), b.l.State() + ".bak"}, {meta}, {meta, b.l.State() + ".bak"}, {meta, b.l.State()}} {
 			b.reset()
 			damage()
 			for _, path := range gone {

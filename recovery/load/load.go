@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -133,7 +134,7 @@ func Load(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Repor
 		return m, m.replayJournal(fsys, l, rep)
 	}
 	if !found.Whole() {
-		begin.Lineage = lineageOf(begin, snaps, lineage)
+		begin.Lineage = lineageOf(begin, snaps, cmp.Or(lineage, ofCopy(fsys, l, begin, snaps)))
 	}
 	m.State, m.Source = begin, "journal"
 	m.Unsaved = len(snaps) == 0 && found.Last > found.Base && !m.hasFile()
@@ -150,6 +151,19 @@ func lineageOf(begin *state.State, snaps []candidate, own string) string {
 		return begin.Lineage
 	}
 	return own
+}
+
+// ofCopy is the lineage of the furthest snapshot, where the meta is lost, too, and that snapshot
+// began where what is left of the journal did: it is of a copy; empty if it is not.
+func ofCopy(fsys vfs.FS, l layout.Layout, begin *state.State, snaps []candidate) string {
+	left := Result{State: begin}
+	if len(snaps) == 0 || left.replayJournal(fsys, l, &finding.Report{}) != nil {
+		return ""
+	}
+	if s := snaps[0].state; s.InitialCheckpoint != "" && s.InitialCheckpoint == left.State.InitialCheckpoint && s.Seq > left.State.Seq {
+		return s.Lineage
+	}
+	return ""
 }
 
 // hasFile reports whether state.json or its backup is there, in whatever state.
