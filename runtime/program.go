@@ -14,6 +14,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/history"
+	"hank/runtime/question"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -61,6 +62,11 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	}
 	if len(changes) == 0 || d.answers.Frozen {
 		return d.replan()
+	}
+	if live != nil && !d.answers.Adopt && d.replay == nil && !d.noop {
+		if wrong := question.Unparsable(ctx, s, live, d.from, d.request, d.hankPath); wrong != nil { // it would not run
+			live, loadErr, changes = nil, wrong, hankfile.HankChanges(s, frozen, nil, wrong)
+		}
 	}
 	if own := hankfile.OwnChanges(s, d.request, frozen, live); len(own) > 0 && !d.answers.Adopt {
 		d.say("%s: uses your changed %s", history.LastRecord(d.x.State()).CodonID, strings.Join(own, ", "))

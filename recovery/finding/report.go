@@ -148,6 +148,7 @@ type DecisionError struct {
 	Options []string // what can be done: commands or flags with their meaning
 	Command string   // the command among them that settles it without a copy or a look; empty: none does
 	Answers []string // what Command can have for an option each, where it is made of the command that asks: --adopt
+	First   string   // what must be done before Command; empty: nothing
 	Barred  bool     // this user may not use what is there: it was not looked at
 	NoRoom  bool     // for a checkpoint
 	Closed  error    // why the workspace takes no file; nil: it does

@@ -82,6 +82,23 @@ func (l Limits) EndAs(e *state.BudgetExceeded) bool {
 	return l.Over != nil || most > 0 && most <= e.Limit
 }
 
+// Again says how little of what an attempt was stopped by is left to another one, which would end as
+// it did; empty if more is left. One that is continued has the rest of a budget, and its context.
+func (l Limits) Again(e *state.BudgetExceeded, continued bool) string {
+	if !l.EndAs(e) || continued && e.Currency != currencyContext {
+		return ""
+	}
+	switch e.Currency {
+	case currencyCost:
+		return fmt.Sprintf("%s is left of %s, and the last attempt has spent %s", l.Dollars.Text(), l.money.of, state.Dollars(e.Used).Text())
+	case currencyTime:
+		return fmt.Sprintf("%s is left of %s, and the last attempt has used %s", l.Time.Round(time.Millisecond), l.span.of, Seconds(e.Used).Round(time.Millisecond))
+	case currencyOutput:
+		return fmt.Sprintf("%d output tokens are left, and the last attempt has used %.0f", l.OutputTokens, e.Used)
+	}
+	return fmt.Sprintf("it may have %d tokens of context, and the last attempt had %.0f", l.ContextTokens, e.Used)
+}
+
 func overCost(limit, used state.USD, of money) *state.BudgetExceeded {
 	return &state.BudgetExceeded{Currency: currencyCost, Limit: dollars(limit), Used: dollars(used), Scope: of.scope, Share: of.share}
 }
@@ -107,27 +124,29 @@ func (l Limits) TimeExceeded() *state.BudgetExceeded { return overTime(l.Time, l
 // NoPart is how Describe names the part of a budget of which the shares leave nothing.
 const NoPart = " of its $0.00 "
 
+// Exhausted is how what Describe says begins.
+const Exhausted = "budget exhausted: "
+
 // Describe says which limit was reached, in words. What was used of it before
 // the attempt counts.
 func (l Limits) Describe(e *state.BudgetExceeded) string {
-	const exhausted = "budget exhausted: "
 	switch e.Currency {
 	case currencyCost:
 		used := state.Dollars(e.Used)
 		if e != l.Over {
 			used += l.money.used
 		}
-		return fmt.Sprintf(exhausted+"%s of %s is spent", used.Text(), l.money.of)
+		return fmt.Sprintf(Exhausted+"%s of %s is spent", used.Text(), l.money.of)
 	case currencyTime:
 		used := Seconds(e.Used)
 		if e != l.Over {
 			used += l.span.used
 		}
-		return fmt.Sprintf(exhausted+"%s of %s is used", used.Round(time.Millisecond), l.span.of)
+		return fmt.Sprintf(Exhausted+"%s of %s is used", used.Round(time.Millisecond), l.span.of)
 	case currencyOutput:
-		return fmt.Sprintf(exhausted+"%.0f of its %.0f output tokens are used", e.Used, e.Limit)
+		return fmt.Sprintf(Exhausted+"%.0f of its %.0f output tokens are used", e.Used, e.Limit)
 	}
-	return fmt.Sprintf(exhausted+"%.0f of its %.0f tokens of context are used", e.Used, e.Limit)
+	return fmt.Sprintf(Exhausted+"%.0f of its %.0f tokens of context are used", e.Used, e.Limit)
 }
 
 // Seconds converts a number of seconds of hank.json; what does not fit is the

@@ -197,7 +197,7 @@ func (f *foreseen) fail(g *gate.Standing, run state.RunID, steps []state.Transit
 		}
 	}
 	final = s.Run(run).Codon(s.Run(run).Len() - 1)
-	if f.State, err = withPlanOf(s, f.Program); err != nil {
+	if f.State, err = history.WithPlan(s, f.Program); err != nil {
 		return nil, err
 	}
 	f.Entries = nil
@@ -327,7 +327,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		there.Position = st.Position
 	}
 	f.Position = st.Position
-	if f.State, err = withPlanOf(&there, f.Program); err != nil {
+	if f.State, err = history.WithPlan(&there, f.Program); err != nil {
 		return err
 	}
 	if startpoint.Conditions(f.State, st, r.Mode, "").Reason == state.ReasonContinue {
@@ -391,7 +391,7 @@ func (f *foreseen) choose(store *checkpoint.Store, s *state.State, live *plan.Pr
 		if f.Program = live; live == nil {
 			return s, loadErr
 		}
-		return withPlanOf(s, live)
+		return history.WithPlan(s, live)
 	}
 	frozen, err := githistory.LoadProgram(store, s.Program)
 	if err == nil {
@@ -414,16 +414,7 @@ func (f *foreseen) choose(store *checkpoint.Store, s *state.State, live *plan.Pr
 	if f.Program == nil {
 		return s, nil
 	}
-	return withPlanOf(s, f.Program)
-}
-
-// withPlanOf is a state with the plan that a program gives there.
-func withPlanOf(s *state.State, p *plan.Program) (*state.State, error) {
-	entries, err := history.EncodeEntries(githistory.Derive(p, s))
-	if err != nil {
-		return nil, err
-	}
-	return s.WithPlan(entries)
+	return history.WithPlan(s, f.Program)
 }
 
 // until looks up the codon that the command goes to.

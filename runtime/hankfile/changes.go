@@ -48,7 +48,16 @@ func FileHash(path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-const HankChanged = "the hank has changed since this execution stored its copy"
+// How the questions about a hank that has changed begin, and about one that is lost.
+const (
+	HankChanged = "the hank has changed since this execution stored its copy"
+	hankLost    = "the hank that this execution froze is lost"
+)
+
+// IsAsked reports whether a question is about the hank.
+func IsAsked(what string) bool {
+	return strings.HasPrefix(what, HankChanged) || strings.HasPrefix(what, hankLost)
+}
 
 // ProgramQuestion is the question about a hank that has changed; live is nil where
 // it cannot be run any more.
@@ -83,7 +92,7 @@ func OwnChanges(s *state.State, r request.Request, frozen, live *plan.Program) [
 // that cannot be read either, loadErr, no option does.
 func LostProgram(s *state.State, path string, live *plan.Program, why, loadErr error) (*finding.DecisionError, string) {
 	if live == nil {
-		return &finding.DecisionError{What: fmt.Sprintf("the hank that this execution froze is lost (%v), and %s cannot be run (%v)", why, path, loadErr),
+		return &finding.DecisionError{What: fmt.Sprintf(hankLost+" (%v), and %s cannot be run (%v)", why, path, loadErr),
 			Options: []string{"restore the previous hank, or fix the current one (hank validate lists its errors), and then `hank run`"}}, ""
 	}
 	if ProgramHash(live) == s.HankHash {
@@ -97,7 +106,7 @@ func LostProgram(s *state.State, path string, live *plan.Program, why, loadErr e
 		now = AppendNew(now, e.Codon.ID)
 	}
 	return &finding.DecisionError{
-		What:    fmt.Sprintf("the hank that this execution froze is lost (%v), and %s is not the same (codons then: %s; now: %s)", why, path, Listed(before), Listed(now)),
+		What:    fmt.Sprintf(hankLost+" (%v), and %s is not the same (codons then: %s; now: %s)", why, path, Listed(before), Listed(now)),
 		Options: []string{"--adopt continues with it: completed codons that are still in it stay completed", "restore the previous hank, and then `hank run`"},
 		Answers: []string{"--adopt"},
 	}, verdict.AdoptOption

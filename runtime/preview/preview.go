@@ -112,10 +112,7 @@ func (p *Retry) follow(v *recovery.View, src *execution.Sources, r request.Reque
 	if !a.Adopt {
 		p.Uses = hankfile.OwnChanges(src.State, r, frozen, live)
 	}
-	entries, err := history.EncodeEntries(githistory.Derive(live, src.State))
-	if err == nil {
-		src.State, err = src.State.WithPlan(entries)
-	}
+	src.State, err = history.WithPlan(src.State, live)
 	return err
 }
 

@@ -7,12 +7,16 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/plan"
 	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
+	"hank/runtime/agents"
 	"hank/runtime/edits"
 	"hank/runtime/hankfile"
+	"hank/runtime/history"
+	"hank/runtime/machine"
 	"hank/runtime/request"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
@@ -186,28 +190,85 @@ func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request
 	frozen, err := githistory.LoadProgram(store, v.State.Program)
 	if err != nil {
 		live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, r.Layers)
-		return hankfile.LostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
+		ask, answer := hankfile.LostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
+		if ask != nil && live != nil {
+			ask.First = raise(v.State, live, r)
+		}
+		return ask, answer
 	}
-	live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, r.LayersFor(frozen.Model))
+	live, from, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, r.LayersFor(frozen.Model))
 	changes := hankfile.HankChanges(v.State, frozen, live, loadErr)
-	if len(changes) == 0 || len(hankfile.OwnChanges(v.State, r, frozen, live)) > 0 {
+	if len(changes) == 0 {
 		return nil, ""
 	}
-	if live == nil {
-		return hankfile.ProgramQuestion(changes, live), " --frozen"
+	if live != nil && (v.Meta.Replay == "" || r.Replay != "") {
+		if wrong := Unparsable(context.Background(), v.State, live, nil, r, from.Path); wrong != nil {
+			live, changes = nil, hankfile.HankChanges(v.State, frozen, nil, wrong)
+		}
 	}
-	return hankfile.ProgramQuestion(changes, live), verdict.AdoptOption
+	if len(hankfile.OwnChanges(v.State, r, frozen, live)) > 0 {
+		return nil, ""
+	}
+	ask := hankfile.ProgramQuestion(changes, live)
+	if live == nil {
+		return ask, " --frozen"
+	}
+	ask.First = raise(v.State, live, r)
+	return ask, verdict.AdoptOption
+}
+
+// Unparsable is the error of a changed hank, with its path, of which sh cannot parse a script that
+// is to run after a command has taken it over; nil if sh can. from is where a branch is to begin;
+// nil: none is.
+func Unparsable(ctx context.Context, s *state.State, live *plan.Program, from *history.Target, r request.Request, path string) error {
+	there, _, err := taken(s, live, from, r)
+	if err != nil || r.Replays() || r.Replay == request.Noop {
+		return nil
+	}
+	rest, err := agents.ToRun(there, live)
+	if wrong := machine.Unparsable(ctx, live, rest, r.ProcessEnviron()); err == nil && len(wrong) > 0 {
+		return hankfile.Invalid(path, wrong)
+	}
+	return nil
+}
+
+// raise is verdict.Raise of a command that takes a changed hank over.
+func raise(s *state.State, live *plan.Program, r request.Request) string {
+	there, st, err := taken(s, live, nil, r)
+	if err != nil || st.End != nil {
+		return ""
+	}
+	p := *live
+	p.Settings = r.Layers.Merge(p.Hank.Overrides.Settings())
+	continued := startpoint.Conditions(there, st, r.Mode, "").Reason == state.ReasonContinue
+	return verdict.Raise(there, &p, history.LastRecord(s), continued)
+}
+
+// taken is where a command starts that has taken a changed hank over.
+func taken(s *state.State, live *plan.Program, from *history.Target, r request.Request) (*state.State, startpoint.Start, error) {
+	there, err := history.WithPlan(s, live)
+	if err != nil {
+		return nil, startpoint.Start{}, err
+	}
+	st, err := startpoint.Decide(startpoint.Situation{State: there, From: from}, r, request.Answers{})
+	if err != nil || st.Position == nil {
+		return there, st, err
+	}
+	moved := *there
+	moved.Position = st.Position
+	there, err = history.WithPlan(&moved, live)
+	return there, st, err
 }
 
 // FirstAfter is what must be done before the command that answers a question, given what had to
-// be done before the command that would ask it. The change of a hank may have raised a budget.
+// be done before the command that would ask it, and whether that is to raise a budget. A changed
+// hank may have raised it.
 func FirstAfter(ask *finding.DecisionError, first string, raise bool) (string, bool) {
-	adopts, changed := strings.Contains(ask.Command, verdict.AdoptOption), strings.HasPrefix(ask.What, hankfile.HankChanged)
 	switch {
-	case adopts && !changed:
-		return first, raise
-	case adopts && raise:
-		return "raise the budget in hank.json, unless the change has done so", false
+	case !strings.Contains(ask.Command, verdict.AdoptOption):
+		return "", false
+	case hankfile.IsAsked(ask.What):
+		return ask.First, ask.First != ""
 	}
-	return "", false
+	return first, raise
 }

@@ -118,6 +118,32 @@ func StillEnds(s *state.State, p *plan.Program) bool {
 	}
 }
 
+// Raise is what the user must do before a command that takes a changed hank over, whose budgets would
+// not let the next attempt begin, or end it as one has ended the last; empty if that is nothing.
+// s has the plan of the hank, and is where the command starts; continued: attempts before count.
+func Raise(s *state.State, p *plan.Program, last *state.Codon, continued bool) string {
+	entries, at := s.ExecutionPlan(), s.Next()
+	if at >= len(entries) {
+		return ""
+	}
+	there, e, earlier := *s, entries[at].Entry, budget.Use{}
+	there.Limits = state.Limits{} // which the command raises
+	a := budget.NewAccounts(&there, false)
+	if continued {
+		earlier = a.UsedBefore(&there, there.Newest(), e.CodonID)
+	}
+	what, l := "", a.Limits(p, e, earlier)
+	if l.Over != nil {
+		what = strings.TrimPrefix(l.Describe(l.Over), budget.Exhausted)
+	} else if last != nil && !last.Settled() && last.CodonID == e.CodonID && last.BudgetExceeded != nil && last.BudgetExceeded.Scope != budget.ScopeExecution {
+		what = l.Again(last.BudgetExceeded, last.Interrupted != "")
+	}
+	if what == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (codon %s: %s)", RaiseFirst(AdoptOption, what), e.CodonID, what)
+}
+
 // NeedsBudget reports whether what follows a run that ended for a reason may need more of a
 // budget: a failed codon can have used the budget up that its retry would need.
 func NeedsBudget(reason state.EndReason) bool {
@@ -152,7 +178,7 @@ func PersonDecides(command string, raise bool, loop *finding.DecisionError) (why
 	case Personal(command, false):
 		return "", true
 	case Personal(command, raise):
-		return "a budget is used up; nothing runs before it is raised", true
+		return "a budget is used up, and is to be raised first", true
 	case loop != nil:
 		return loop.What + "; an unattended start is refused", true
 	}
