@@ -3,6 +3,7 @@ package question
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -31,8 +32,8 @@ import (
 //
 // What the next opening of the execution brings in order by itself is no question.
 func Question(ctx context.Context, v *recovery.View, layers config.Layers, command string) error {
-	s, mode := v.State, request.ModeRun
-	if command == "" {
+	s, mode, done := v.State, request.ModeRun, command == ""
+	if done {
 		command = "hank run"
 	}
 	if strings.HasPrefix(command, "hank retry") {
@@ -85,6 +86,10 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	}
 	if ask.Command = command + answer; unanswerable {
 		ask.Command = ""
+	}
+	if done && answer == " --frozen" { // which would run nothing, and be asked again
+		ask.Command = ""
+		slices.Reverse(ask.Options)
 	}
 	return ask
 }
@@ -164,6 +169,15 @@ func QuestionOfHank(v *recovery.View, layers config.Layers, command string) erro
 		ask.Command = strings.TrimSuffix(command, verdict.AdoptOption) + answer
 	}
 	return ask
+}
+
+// WhenDone is what of Question about the hank a hank run asks whose execution is completed.
+func WhenDone(v *recovery.View, layers config.Layers) []finding.Finding {
+	var ask *finding.DecisionError
+	if !errors.As(QuestionOfHank(v, layers, "hank run"), &ask) {
+		return nil
+	}
+	return []finding.Finding{{Severity: finding.Warning, What: "`hank run` would ask: " + ask.Error()}}
 }
 
 // QuestionOfLost is what of Question, and of hank doctor, is about the checkpoint that the

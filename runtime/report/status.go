@@ -127,7 +127,9 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	s.askRun(ctx)
 	s.finishing(v, in.Layers)
 	s.Forecast = outlook.Read(v)
-	s.foresee(v, in)
+	if s.foresee(v, in); s.Verdict == verdict.Completed && in.Wrong == nil {
+		s.Findings = append(s.Findings, question.WhenDone(v, in.Layers)...)
+	}
 	s.offer(option)
 	return &s, nil
 }
