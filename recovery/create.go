@@ -135,10 +135,10 @@ func entriesIn(dir string) int {
 	return len(slices.DeleteFunc(list, func(e fs.DirEntry) bool { return e.Name() == layout.DataName }))
 }
 
-// directories are those that a creation has made, the outer ones first.
+// dirs are those that a creation has made, the outer ones first.
 type dirs []string
 
-// makeFolders makes the directories that can be locked, and those they lie in.
+// makeDirs makes the directories that can be locked, and those they lie in.
 func makeDirs(fsys vfs.FS, l layout.Layout) (made dirs, err error) {
 	for _, f := range []struct {
 		path string

@@ -105,7 +105,7 @@ func (d *driver) tellStop(s codon.Signal) {
 	}
 }
 
-// What a request to stop leaves for those who ask for the status.
+// stoppingAfter and stoppingNow are what the status says of a request to stop.
 var stoppingAfter, stoppingNow = live.StoppingAfter, live.StoppingNow
 
 // signals are the commands that act.

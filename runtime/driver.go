@@ -73,7 +73,7 @@ type driver struct {
 	sandboxed config.Sandbox  // what --sandbox has said before this command; empty: nothing
 	from      *history.Target // where a branch is to begin; nil: none is
 
-	stopping atomic.Pointer[string]         // what others asked for, taken in or not; see LiveStatus
+	stopping atomic.Pointer[string]         // what others asked for, taken in or not; see liveStatus
 	extent   plan.Extent                    // of the plan
 	finished int                            // codons settled in this run, and in those before it of its operation
 	settled  *state.Codon                   // the last settled record on the lineage path

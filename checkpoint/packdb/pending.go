@@ -29,7 +29,7 @@ type PendingPack struct {
 	Written int64  // bytes in the file
 	limit   int64  // no more bytes than these, with the index; 0 is any number
 	Entries []packEntry
-	index   map[plumbing.Hash]int // into entries
+	index   map[plumbing.Hash]int // into Entries
 	Err     error                 // of an earlier write: the pack is lost
 }
 

@@ -138,7 +138,7 @@ type dirScan struct {
 	wait    sync.WaitGroup
 }
 
-// directory scans a directory with all below, and closes it. It returns nil if it
+// scanDir scans a directory with all below, and closes it. It returns nil if it
 // fails: fail has been called then.
 func (c *scan) scanDir(f directory) *CachedDir {
 	defer unix.Close(f.fd)
@@ -442,7 +442,7 @@ func (w *dirScan) recorded(i int, name string) bool {
 	return w.base.hasFile(name)
 }
 
-// subdirectory goes down, unless nothing there can be recorded.
+// subdir goes down, unless nothing there can be recorded.
 func (w *dirScan) subdir(i int, name string) {
 	full := w.path + name
 	var last *CachedDir

@@ -1,6 +1,6 @@
 package fields
 
-// Wrong names that people write, and the right ones. The list is the
+// codonTypos are wrong names that people write, with the right ones. The list is the
 // compatible system's, the distance of edits covers the rest.
 var codonTypos = map[string]string{
 	"prompt": "promptFile or promptText", "prompts": "promptFile or promptText", "promptFiles": "promptFile", "userPrompt": "promptText",

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Values are those of JSON: nil, bool, float64, string, []any, map[string]any. missing is
-// what is not there, which is not the same as null.
+// missing is the value of what is not there, which is not the same as null. All other
+// values are those of JSON: nil, bool, float64, string, []any, map[string]any.
 type missing struct{}
 
 // scope has the names that an expression knows.

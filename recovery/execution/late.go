@@ -82,7 +82,7 @@ func (x *Execution) changedSince(ctx context.Context, live *state.Codon, sel che
 	snap, err := x.Snapshot(ctx, sel, x.Head())
 	if err != nil {
 		if live.Settling.Status != state.Completed {
-			return nil, nil // it is closed without a checkpoint: see Finish
+			return nil, nil // it is closed without a checkpoint: see recovery.Finish
 		}
 		return nil, err
 	}

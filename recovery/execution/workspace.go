@@ -23,7 +23,7 @@ func (x *Execution) LinkData() error {
 
 // followWorkspace checks that agents work where the execution has its lock. Between a
 // codon's start and its end another directory in that place is taken for the
-// workspace: see Folder.succeeds.
+// workspace: see DirID.Succeeds.
 func (x *Execution) followWorkspace() error {
 	r := x.State().Newest()
 	if r == nil || r.Live() == nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Folder is what tells one directory from another, and who may put a new one in its
+// DirID is what tells one directory from another, and who may put a new one in its
 // place.
 type DirID struct {
 	Path   string `json:"path"`  // without links
@@ -17,7 +17,7 @@ type DirID struct {
 	Owner  uint32 `json:"owner"`
 }
 
-// FolderAt looks at the directory that a path leads to.
+// DirAt looks at the directory that a path leads to.
 func DirAt(path string) (DirID, error) {
 	fi, err := os.Stat(path)
 	if err == nil && !fi.IsDir() {

@@ -11,12 +11,12 @@ import (
 	"hank/internal/vfs"
 )
 
-// ownFolders are those that hank writes to.
+// ownDirs are those that hank writes to.
 func (l Layout) ownDirs() []string {
 	return []string{l.Events(), l.Runs(), l.Index(), filepath.Dir(l.Store()), l.Quarantine()}
 }
 
-// MakeOwnFolders makes the directories that hank writes to.
+// MakeOwnDirs makes the directories that hank writes to.
 func MakeOwnDirs(fsys vfs.FS, l Layout) error {
 	for _, dir := range l.ownDirs() {
 		if err := vfs.MkdirAll(fsys, dir, 0o700); err != nil {

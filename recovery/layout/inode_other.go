@@ -10,5 +10,5 @@ func InodeOf(path string) (string, error) {
 	return "", err
 }
 
-// FolderOf cannot tell here.
+// DirOf cannot tell here.
 func DirOf(os.FileInfo) DirID { return DirID{} }

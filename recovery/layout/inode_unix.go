@@ -17,7 +17,7 @@ func InodeOf(path string) (string, error) {
 	return inodeOfInfo(fi), nil
 }
 
-// FolderOf is what a directory is, without its path.
+// DirOf is what a directory is, without its path.
 func DirOf(fi os.FileInfo) DirID {
 	st := fi.Sys().(*syscall.Stat_t)
 	return DirID{Device: uint64(st.Dev), Inode: uint64(st.Ino), Owner: st.Uid}

@@ -71,7 +71,7 @@ func (l Layout) StatCache() string { return l.Hank("index", "stat-cache") }
 
 func (l Layout) segments() string { return l.Hank("index", "segments") } // journal.SegmentCache
 
-func (l Layout) Head() string { return l.Hank("index", "head") } // see headFile
+func (l Layout) Head() string { return l.Hank("index", "head") } // see load.headFile
 
 func (l Layout) DataListing() string { return l.Hank("index", "data") }
 

@@ -107,7 +107,7 @@ func (f DirID) Estranged(path string, now DirID, then string) *finding.DecisionE
 // Replaced says what the user must do about what stands for the workspace, in the
 // words of readers and openings alike; nil: nothing. A link is not followed where
 // hank had a directory, or one that led to another directory. For what else is there
-// while a codon was running see succeeds, and sameWorkspace.
+// while a codon was running see Succeeds, and sameWorkspace of recovery/execution.
 func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool) *finding.DecisionError {
 	fi, err := os.Lstat(l.Workspace)
 	if err != nil || m.WorkspaceDir == nil {
@@ -115,7 +115,7 @@ func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool)
 	}
 	now, err := DirAt(l.Workspace)
 	if err != nil {
-		return nil // see blockedWorkspace
+		return nil // see recovery.blockedWorkspace
 	}
 	was, r := *m.WorkspaceDir, s.Newest()
 	one := now.Device == was.Device && now.Inode == was.Inode
@@ -139,7 +139,7 @@ func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool)
 
 // Supplanted says what the user must do about a file, or a link that leads nowhere,
 // that stands for the workspace of a codon whose agent has ended: its work counts, and
-// what blockedWorkspace names would have it done again. nil: nothing.
+// what recovery.blockedWorkspace names would have it done again. nil: nothing.
 func (m Meta) Supplanted(l Layout, s *state.State, sameBoot func(*state.Run) bool) *finding.DecisionError {
 	_, err := os.Lstat(l.Workspace)
 	if fi, statErr := os.Stat(l.Workspace); err != nil || m.WorkspaceDir == nil || statErr == nil && fi.IsDir() {

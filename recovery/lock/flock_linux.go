@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Magic numbers of file systems where flock is answered by this machine alone
+// RemoteTypes are the magic numbers of file systems where flock is answered by this machine alone
 // or not kept at all (statfs(2)).
 var RemoteTypes = map[int64]bool{
 	0x6969: true, 0x517b: true, 0xff534d42: true, 0xfe534d42: true, 0x65735546: true, // nfs, smb, cifs, smb2, fuse

@@ -47,7 +47,7 @@ type Lock struct {
 	fsys   vfs.FS
 	layout layout.Layout
 	around []*os.File // the directories that the workspace is in
-	Mu     sync.Mutex // guards info, and its file
+	Mu     sync.Mutex // guards Info, and its file
 	Info   LockInfo
 
 	stop  chan struct{}
@@ -263,7 +263,7 @@ func (e *LostError) Is(other error) bool {
 }
 
 // Held checks that the path of hank's own directory still leads to the one that is
-// locked, and not by a link that was put there. For the workspace see onWorkspace:
+// locked, and not by a link that was put there. For the workspace see OnWorkspace:
 // what the journal is told does not depend on it.
 func (k *Lock) Held() error {
 	k.DirsMu.Lock()

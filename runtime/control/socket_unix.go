@@ -9,7 +9,7 @@ import (
 )
 
 // listen makes a socket that only this user may connect to. Until its mode is
-// set, its directory (0700) and sameUser keep others out; a umask would not do: it
+// set, its directory (0700) and mayTalk keep others out; a umask would not do: it
 // is one for the whole process, and takes the exec bit from whatever another
 // goroutine or a child writes meanwhile.
 func listen(path string) (net.Listener, error) {

@@ -180,7 +180,7 @@ func standing(s *state.State, g *plan.Gate, name string, e plan.Entry, loop plan
 	return st
 }
 
-// Request is the request that asks at a gate.
+// request is the request that asks at a gate.
 func (g Standing) request(s *state.State, run state.RunID, now state.Time) state.Gate {
 	r := state.Gate{Number: s.NextGate(), Gate: g.Name, CodonID: g.Codon.CodonID, LoopID: g.Loop, Asked: g.Gate,
 		Checkpoint: g.Judged, Lineage: s.Lineage, RunID: run, Time: now, Status: state.GatePending}

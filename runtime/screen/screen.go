@@ -111,7 +111,7 @@ func New() *Screen {
 	return &Screen{Width: 80, Height: 24, open: map[state.CodonID]bool{}, auto: true}
 }
 
-// resize gives the screen another size.
+// Resize gives the screen another size.
 func (s *Screen) Resize(width, height int) {
 	s.Width, s.Height = max(1, width), max(1, height)
 	s.fitLog()

@@ -69,7 +69,7 @@ type Options struct {
 	Machine bool // so are those about the machine
 }
 
-// Judge makes a diagnostic as severe as the options have it, and names the page of its
+// judge makes a diagnostic as severe as the options have it, and names the page of its
 // rule. Keys are not in it any more.
 func (o Options) judge(d diagnostic.Diagnostic) diagnostic.Diagnostic {
 	if rule := diagnostic.Of(d.Rule); d.Severity == diagnostic.Warning && (rule.Machine && o.Machine || !rule.Machine && o.Strict) {

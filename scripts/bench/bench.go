@@ -90,7 +90,7 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
-// directory returns a new name below the work directory.
+// folder returns a new name below the work directory.
 func (b *bench) folder(what string) string {
 	b.made++
 	return filepath.Join(b.work, fmt.Sprintf("%s-%d", what, b.made))

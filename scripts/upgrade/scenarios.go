@@ -2,7 +2,7 @@ package main
 
 import "os"
 
-// In a run of the program, transition.acknowledged:N is after the initial
+// scenarios are all of them. In a run of the program, transition.acknowledged:N is after the initial
 // checkpoint (1), the plan (2), the run's beginning (3) and then the first codon's
 // transitions: 4 preparing, 5 starting, 6 running, 9 completing-sentinels, 10
 // completed. What the codon work is killed at is counted from its own run.

@@ -90,11 +90,10 @@ func (r *Rig) Merge() {
 	}
 }
 
-// Grow makes n checkpoints of one changed file each.
 // MergeWidth is how many packs of one size a merge makes one; packdb has a test of it.
 const MergeWidth = 8
 
-// Grow makes n checkpoints.
+// Grow makes n checkpoints of one changed file each.
 func (r *Rig) Grow(n int) (made []packdb.SHA) {
 	r.T.Helper()
 	for range n {

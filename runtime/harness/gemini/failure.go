@@ -52,7 +52,7 @@ var sentences = []struct{ part, word string }{
 	{"other side closed", "connection_failed"},
 }
 
-// none says that no quota is there at all: waiting does not help, whatever is said of it.
+// noQuota says that no quota is there at all: waiting does not help, whatever is said of it.
 var noQuota = lazyregexp.New(`\blimit: 0(?:\D|$)`)
 
 // providerWords are the error words of Google's APIs that have a meaning of their own.

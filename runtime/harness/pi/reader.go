@@ -33,9 +33,9 @@ type reader struct {
 	out, err harness.Tail // what is no event
 }
 
-// Lines that repeat what another line says whole: a message as it grows, once for each
-// part that comes, and the output of a command as it grows. They are most of what the
-// agent prints, and grow with the square of it.
+// repeats are the beginnings of lines that repeat what another line says whole: a
+// message as it grows, once for each part that comes, and the output of a command as it
+// grows. They are most of what the agent prints, and grow with the square of it.
 var repeats = [][]byte{[]byte(`{"type":"message_update"`), []byte(`{"type":"tool_execution_update"`)}
 
 // Repeats implements harness.Repeating.

@@ -126,7 +126,6 @@ func (t *Tree) Change(n int) error {
 	return nil
 }
 
-// directories names n directories with two to five parts, all distinct.
 // Versions returns, of each file that was changed, its first two contents.
 func (t *Tree) Versions() map[int][2][]byte {
 	found := map[int][2][]byte{}
