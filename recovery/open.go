@@ -24,7 +24,8 @@ import (
 //  1. The locks. Another runtime: *HeldError. What was read before them is read again: where
 //     another command has changed it meanwhile, the opening begins again.
 //  2. The state, from the furthest verified of state.json, its backup and the journal
-//     (load.Load). A newer hank's: *state.NewerError, nothing written. Then whatever is in
+//     (load.Load). A newer hank's: *state.NewerError; only the
+//     lock's file, and a workspace that was missing, are written by then. Then whatever is in
 //     the way of hank's own directories goes to quarantine, the store is opened, and git is
 //     asked (consultGit), which knows every checkpoint. Nothing at all left: *DecisionError,
 //     until Fresh allows to start from scratch. A state of Hankweave's is adopted.

@@ -23,7 +23,7 @@ var moves = map[CodonStatus][]CodonStatus{
 }
 
 // Apply returns the state after a transition that is at journal position
-// seq. It is pure: s stays valid and unchanged, and shares with the result
+// seq, which is above that of s, but for a Rebased: that begins anew. It is pure: s stays valid and unchanged, and shares with the result
 // everything that did not change. The cost is that of the change, not of the
 // history. The error is an *IllegalMoveError, or a *NewerError if the state that
 // a Rebased carries is a newer hank's.

@@ -80,7 +80,7 @@ func (c *Codon) Interrupt(at Time, interrupted, message string) *Codon {
 	return next
 }
 
-// Skip is the record of a codon that the user skipped.
+// Skip is the record of a codon that the user, or its skipIf, skipped.
 func (c *Codon) Skip(at Time) *Codon {
 	next := c.end(at)
 	next.Status, next.SkippedDuring = Skipped, c.Status

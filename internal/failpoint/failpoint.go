@@ -27,7 +27,7 @@ func init() {
 }
 
 // Hit ends the process if the failpoint name is armed and this is the passage
-// that was asked for. Names are room.step, as in journal.appended.
+// that was asked for. Names are component.step, as in journal.appended.
 func Hit(name string) {
 	if armed == "" || armed != name {
 		return

@@ -25,8 +25,9 @@ type Commit struct {
 
 // Commit makes a checkpoint and the transition that acknowledges it:
 //
-//  1. The transition is checked. Illegal: an error, nothing written. What the
-//     journal still owes is synced, so that its next number is certain.
+//  1. What somebody else has changed of hank's files is rewritten (Inspect). The
+//     transition is checked. Illegal: an error, nothing of the checkpoint written. What
+//     the journal still owes is synced, so that its next number is certain.
 //  2. The commit carries the transition and the journal's next number; it
 //     joins the pack of its objects, which is synced.
 //  3. The branch is moved by compare-and-swap, synced, from the tip that the

@@ -50,7 +50,7 @@ type Execution struct {
 	Origin        string             // the lineage that this opening has found to be that of a copy's original
 	AllowedBefore *Allowances        // what held before allow has changed it
 	AllowanceDue  bool               // the next transition is one that the opening records of its own: allow comes before it
-	Broken        error              // the first failure of the journal: nothing is acknowledged after it
+	Broken        error              // a lost lock, or a failure of the journal: nothing is acknowledged after it, unless nothing was written (untampered, lastLook)
 }
 
 // State returns the present state. It must not be changed.
@@ -92,11 +92,12 @@ func (x *Execution) Held() error { return x.Lock.Held() }
 // Record makes transitions happen, all of them or none:
 //
 //  1. Each is checked against the state before it. An illegal one is an
-//     *state.IllegalMoveError, and nothing is written.
+//     *state.IllegalMoveError, and none of them is written. What an opening stores
+//     before its first (allow), and a journal that is recreated (checkJournal), stay.
 //  2. Their events are appended to the journal and synced; several begin a segment, so
 //     that a crash keeps all or none. From here on they are acknowledged. A failure is
-//     never retried in place: the execution refuses everything after it and must be
-//     opened again.
+//     never retried in place, except where nothing was written (untampered): the
+//     execution refuses everything after it and must be opened again.
 //  3. The state in memory is replaced.
 //  4. A save of state.json is asked for.
 //  5. Those who follow the journal are told: see Options.Appended.

@@ -35,7 +35,7 @@ type StateWriter struct {
 	tampered func(error)
 
 	Disk   sync.Mutex   // held while state.json is written; guards OnDisk, Serial and mark
-	OnDisk *state.State // what state.json says already; nil: something else
+	OnDisk *state.State // what opening has found in state.json; nil: something else, or it was written since
 	Serial uint64       // of the last save
 	mark   fs.FileInfo  // of state.json as this process wrote it; nil: not yet
 
@@ -145,7 +145,7 @@ func (w *StateWriter) next(took time.Duration) (*state.State, journal.Place) {
 }
 
 // Save writes a state at once, whatever was requested; Failed is told of an error.
-// The same state is not written twice in a row.
+// The state that opening has found in state.json is not written again.
 func (w *StateWriter) Save(s *state.State) error {
 	w.Disk.Lock()
 	defer w.Disk.Unlock()

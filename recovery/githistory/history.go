@@ -107,7 +107,7 @@ func (g History) Compare(m load.Result) (Comparison, error) {
 	var further []CommitRecord
 	for _, w := range unknown {
 		if head := KnownHeads(m.State)[w.Branch]; w.Record.Lineage == m.State.Lineage && w.Record.Seq < next && head != "" && !IsWhole(g.Store, head) {
-			continue // the nearest that is left; see truncateLostHistory
+			continue // the nearest that is left; see recovery.truncateLostHistory
 		}
 		if w.Record.Lineage != m.State.Lineage || w.Record.Seq < next {
 			a.Unacknowledged = append(a.Unacknowledged, w)
@@ -144,7 +144,8 @@ func (g History) foreign(s *state.State) bool {
 	return err == nil && found && record.Lineage != s.Lineage
 }
 
-// heads returns the branches that belong to the history and where they lead.
+// heads returns all branches, also those that OfHistory leaves out, and where they lead.
+// whole: each reference can be read.
 func (g History) heads() (found map[string]state.SHA, whole bool, err error) {
 	refs, damaged, err := g.Store.ReadableRefs(Heads)
 	if err != nil {

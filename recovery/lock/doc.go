@@ -5,7 +5,8 @@
 // the process that holds them; where file systems do not keep such locks, the process is looked
 // up by its start time. The directories above are locked shared, so that an outer execution,
 // whose workspace holds this one, does not run meanwhile. MayAct refuses a
-// command that an agent's own processes give about the execution that runs them.
+// command that an agent's own processes give about the execution that runs them, or about
+// any that is not in the codon's workspace.
 //
 // It ends no process and removes no lock of a living one.
 package lock

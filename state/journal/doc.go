@@ -7,7 +7,8 @@
 //     interpret.
 //   - A segment is one file of the journal. The current one is written to; the others are
 //     closed.
-//   - A base is a segment that a reader can begin with.
+//   - A base is a segment that a reader can begin with: its first event carries what must
+//     be known of the past.
 //   - A Place is where an event ends in the current segment.
 //
 // The package applies no event and takes no lock: its caller is the only writer. After a
@@ -17,8 +18,8 @@
 // # Files
 //
 // A journal is a directory. events.jsonl is the segment being written; a closed
-// one is called events.<number of its first event, 20 digits>.jsonl and never
-// changes again. events.jsonl.tmp is a segment that is being made, and never read.
+// one is called events.<number of its first event, 20 digits>.jsonl and does
+// not change again, unless it is damaged: then it is cut before the damage or removed. events.jsonl.tmp is a segment that is being made, and never read.
 //
 // A segment is a text of lines, each one JSON object with these keys in this
 // order and no space between tokens:

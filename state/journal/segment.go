@@ -10,8 +10,8 @@ import (
 	"hank/internal/vfs"
 )
 
-// NewSegment restarts the history: base is an event that carries all that a
-// reader must know of the past. It is the way on after damage. Its number may
+// NewSegment restarts the history with a base, whose first event is base: it carries all
+// that a reader must know of the past. It is the way on after damage. Its number may
 // be any one higher than Opened.Highest. When it returns nil, base is durable.
 //
 //  1. Every segment from the first damaged one on goes to quarantine, whole.

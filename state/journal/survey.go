@@ -69,8 +69,10 @@ type Opened struct {
 	// First-1.
 	Ranges []Range
 	Damage []Damage
-	// Torn is what a crash in the middle of a write left at the end. It was
-	// never acknowledged. Open copies it to quarantine and cuts it off.
+	// Torn are unreadable bytes at the end. They are taken for what a crash in the
+	// middle of a write left, which was never acknowledged; that it is not damage to
+	// what was, the journal alone cannot tell. Open copies them to quarantine and cuts
+	// them off.
 	Torn *Damage
 
 	base   int // index of the segment of Base
