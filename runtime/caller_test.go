@@ -51,9 +51,11 @@ func init() {
 	}
 	// act does what hank's commands do.
 	testkit.Parts["act"] = func(args []string) error {
-		_, err := live.Control(context.Background(), args[0], "skip")
-		fmt.Println("skip", int(verdict.CodeOf(err)))
-		_, err = history.Rollback(context.Background(), history.RollbackOptions{Execution: args[0], To: "initial"})
+		for _, command := range []string{"skip", live.EndWait} {
+			_, err := live.Control(context.Background(), args[0], command)
+			fmt.Println(command, int(verdict.CodeOf(err)))
+		}
+		_, err := history.Rollback(context.Background(), history.RollbackOptions{Execution: args[0], To: "initial"})
 		fmt.Println("rollback", int(verdict.CodeOf(err)))
 		return nil
 	}
@@ -99,15 +101,15 @@ func TestACodonCannotSteerItsOwnRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := stageOf(t, `{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText":
-	  "E=$PWD/..; \"$SELF\" __part ask $E status skip stop stop-after-codon >a; env -i \"$SELF\" __part ask $E skip stop >b; env -i setsid sh -c '(\"$0\" __part ask $1 stop >c0; mv c0 c) &' \"$SELF\" $E; until [ -e c ]; do sleep 0.01; done; \"$SELF\" __part act $E >d; exit 3"}]}`)
+	  "E=$PWD/..; \"$SELF\" __part ask $E status skip stop stop-after-codon end-wait >a; env -i \"$SELF\" __part ask $E skip stop >b; env -i setsid sh -c '(\"$0\" __part ask $1 stop >c0; mv c0 c) &' \"$SELF\" $E; until [ -e c ]; do sleep 0.01; done; \"$SELF\" __part act $E >d; exit 3"}]}`)
 	s.opts.Environ = append(s.opts.Environ, "SELF="+self)
 	s.must(ModeRun, exitcode.Failed)
 	if got := strings.Join(s.records(), " "); got != "c:failed" {
 		t.Errorf("records: %s", got)
 	}
 	for name, want := range map[string]string{
-		"a": "status true false\nskip false true\nstop false true\nstop-after-codon false true\n",
-		"b": "skip false true\nstop false true\n", "c": "stop false true\n", "d": "skip 4\nrollback 4\n",
+		"a": "status true false\nskip false true\nstop false true\nstop-after-codon false true\nend-wait false true\n",
+		"b": "skip false true\nstop false true\n", "c": "stop false true\n", "d": "skip 4\nend-wait 4\nrollback 4\n",
 	} {
 		if got := content(t, s.workspace(), name); got != want {
 			t.Errorf("%s: %q", name, got)
@@ -124,7 +126,7 @@ func TestACodonCannotSteerTheRunInItsWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := stageOf(t, `{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText":
-	  "\"$SELF\" __part ask $PWD skip stop >a; env -i \"$SELF\" __part ask $PWD skip >b; \"$SELF\" __part act $PWD >c; exit 3"}]}`)
+	  "\"$SELF\" __part ask $PWD skip stop end-wait >a; env -i \"$SELF\" __part ask $PWD skip >b; \"$SELF\" __part act $PWD >c; exit 3"}]}`)
 	s.opts.Environ = append(s.opts.Environ, "SELF="+self)
 	s.opts.Workspace = s.opts.Execution
 	if err := os.MkdirAll(s.opts.Execution, 0o755); err != nil {
@@ -134,7 +136,7 @@ func TestACodonCannotSteerTheRunInItsWorkspace(t *testing.T) {
 	if got := strings.Join(s.records(), " "); got != "c:failed" {
 		t.Errorf("records: %s", got)
 	}
-	for name, want := range map[string]string{"a": "skip false true\nstop false true\n", "b": "skip false true\n", "c": "skip 4\nrollback 4\n"} {
+	for name, want := range map[string]string{"a": "skip false true\nstop false true\nend-wait false true\n", "b": "skip false true\n", "c": "skip 4\nend-wait 4\nrollback 4\n"} {
 		if got := content(t, s.opts.Execution, name); got != want {
 			t.Errorf("%s: %q", name, got)
 		}

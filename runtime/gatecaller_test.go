@@ -4,12 +4,14 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 
+	"hank/internal/proc"
 	"hank/internal/short"
 	"hank/recovery/layout"
 	"hank/runtime/control"
@@ -35,9 +37,9 @@ func init() {
 			}
 		}
 		_, err = AnswerGate(ctx, args[0], gate.Answer{Gate: "ok", Status: state.GateApproved}, "")
-		fmt.Println("approve", int(verdict.CodeOf(err)))
+		fmt.Println("approve", int(verdict.CodeOf(err)), errors.As(err, new(*proc.DeniedError)))
 		_, err = SetHold(ctx, args[0], "")
-		fmt.Println("hold", int(verdict.CodeOf(err)))
+		fmt.Println("hold", int(verdict.CodeOf(err)), errors.As(err, new(*proc.DeniedError)))
 		return nil
 	}
 }
@@ -60,7 +62,7 @@ func TestACodonCannotDecideForAPerson(t *testing.T) {
 	for _, command := range []string{answerCommand, answerCommand, holdCommand, holdCommand, releaseCommand, releaseCommand} {
 		want += command + " false true <nil>\n"
 	}
-	want += "approve 4\nhold 4\n"
+	want += "approve 4 true\nhold 4 true\n" // refused before the run is asked
 	for _, name := range []string{"a", "b", "c"} {
 		if got := content(t, s.workspace(), name); got != want {
 			t.Errorf("%s: %q", name, got)
