@@ -88,6 +88,8 @@ func (d *driver) endRun(ctx context.Context, out verdict.Outcome, why error) err
 	d.ui.Monitor.Wait("syncing the workspace to the disk")
 	if err := vfs.SyncVolume(d.x.Layout.Workspace); err != nil && out.Reason == "" {
 		return fmt.Errorf("syncing the workspace to the disk: %w", err)
+	} else if err != nil {
+		d.say("the workspace could not be synced to the disk, so a power cut may undo what agents have written: %v", err)
 	}
 	now := d.x.Now()
 	var end state.Transition = state.RunCompleted{RunID: d.run, EndTime: now}

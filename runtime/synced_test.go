@@ -4,15 +4,19 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"hank/internal/short"
 	"hank/recovery"
+	"hank/runtime/exitcode"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // A run says that it has ended when what its agents wrote is on the disk, and
@@ -51,5 +55,35 @@ func TestARunEndsOnlyWhenItsWorkIsOnTheDisk(t *testing.T) {
 	}
 	if c, r := verdict(); c != state.Completed || r != state.StatusCompleted {
 		t.Errorf("at its end the codon is %s, the run %s", c, r)
+	}
+}
+
+// A run whose work cannot be synced has not completed, and one that ends for another
+// reason says so.
+func TestAWorkspaceThatCannotBeSyncedIsNotPassedOver(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{"exit 0", "exit 3"} {
+		s := stageOf(t, fmt.Sprintf(`{"hank": [{"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": %q}]}`, script))
+		workspace := filepath.Join(s.root, "agentRoot")
+		var moved error
+		_, err := s.run(ModeRun, maxCost(5), func(o *command) {
+			o.Appended = func(e journal.Event, _ *state.State) {
+				if e.Type == state.BudgetSummaryEvent { // what comes before the sync
+					moved = os.Rename(workspace, workspace+".away")
+				}
+			}
+		})
+		if err := errors.Join(moved, os.Rename(workspace+".away", workspace)); err != nil {
+			t.Fatal(err)
+		}
+		run, said := s.view().State.Newest(), strings.Join(s.said, "\n")
+		switch failed := script != "exit 0"; {
+		case !failed && (err == nil || !strings.Contains(err.Error(), "syncing the workspace") || run.Status != state.StatusRunning):
+			t.Errorf("the run is %s: %v", run.Status, err)
+		case failed && (err != nil || run.Status != state.StatusFailed || !strings.Contains(said, "could not be synced to the disk")):
+			t.Errorf("the run that failed is %s: %v\n%s", run.Status, err, said)
+		case !failed:
+			s.must(ModeRun, exitcode.Done)
+		}
 	}
 }
