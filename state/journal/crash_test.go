@@ -277,8 +277,11 @@ func TestEventsAppendedTogetherSurviveTogether(t *testing.T) {
 	look := func(name string, m *vfstest.Mem, done bool) {
 		t.Helper()
 		j, found, err := Open(m, dir, box(m, "/q"))
-		if err != nil || !found.Whole() || j.Last() != 3 && j.Last() != 6 || done && j.Last() != 6 {
-			t.Fatalf("%s: %v, up to event %d, %+v", name, err, j.Last(), found)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !found.Whole() || j.Last() != 3 && j.Last() != 6 || done && j.Last() != 6 {
+			t.Fatalf("%s: up to event %d, %+v", name, j.Last(), found)
 		}
 		if got, err := readAll(m, 0); err != nil || !isStory(got, 1, j.Last()) {
 			t.Fatalf("%s: %d events, %v", name, len(got), err)
