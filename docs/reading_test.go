@@ -52,6 +52,11 @@ func TestReadingOrderNamesWhatIsThere(t *testing.T) {
 	if rows < 15 {
 		t.Errorf("reading.md has only %d rows", rows)
 	}
+	for _, m := range regexp.MustCompile("`([\\w/]+\\.go):(\\w+)`").FindAllStringSubmatch(text, -1) {
+		if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|var |type )` + m[2] + `\b`).MatchString(read(t, filepath.Join(root, m[1]))) {
+			t.Errorf("%s has no %s", m[1], m[2])
+		}
+	}
 }
 
 // Every failpoint that the pages name is in the code.
@@ -80,6 +85,24 @@ func TestFailpointsThatPagesNameExist(t *testing.T) {
 		}
 	}
 	if found < 12 {
+		t.Errorf("only %d failpoints were found", found)
+	}
+}
+
+// A failpoint on the path is named on the page, or in a comment of its file.
+func TestFailpointsOnThePathAreNamed(t *testing.T) {
+	t.Parallel()
+	page, found := read(t, "reading.md"), 0
+	path, _, _ := strings.Cut(page, "## Beside the path")
+	for _, name := range regexp.MustCompile("`(\\w+(?:/\\w+)+\\.go)[:`]").FindAllStringSubmatch(path, -1) {
+		file := read(t, filepath.Join(root, name[1]))
+		for _, m := range regexp.MustCompile(`failpoint\.Hit\("([a-z.]+)"\)`).FindAllStringSubmatch(file, -1) {
+			if found++; !strings.Contains(page, m[1]) && !regexp.MustCompile(`(?m)^//.*\b`+regexp.QuoteMeta(m[1])+`\b`).MatchString(file) {
+				t.Errorf("%s: failpoint %s is named nowhere", name[1], m[1])
+			}
+		}
+	}
+	if found < 15 {
 		t.Errorf("only %d failpoints were found", found)
 	}
 }

@@ -45,14 +45,14 @@ func (x *Execution) MoveTree(ctx context.Context, m Move) (*Moved, error) {
 // that a crash at any moment leaves it finished or untouched:
 //
 //  1. A safety checkpoint of everything visible and of whatever else is in
-//     the way, on a recovery branch.
-//  2. The intent is recorded, durably, with what it will mean.
-//  3. The difference is applied. What has changed since the plan was made stops it
-//     before anything is touched. A crash here is finished by the next opening, which
-//     makes the same plan from the intent; what was changed by then gets a checkpoint of
-//     its own before.
+//     the way, on a recovery branch (move.safe).
+//  2. The intent is recorded, durably, with what it will mean (move.intended).
+//  3. The difference is applied (move.applied). What has changed since the plan was made
+//     stops it before anything is touched. A crash here is finished by the next opening,
+//     which makes the same plan from the intent; what was changed by then gets a
+//     checkpoint of its own before (move.saved).
 //  4. Where that has changed ignore rules, what is visible now gets a checkpoint,
-//     for what they had hidden is no edit.
+//     for what they had hidden is no edit (move.uncovered).
 //  5. The intent is closed, durably, and its position takes effect.
 func (x *Execution) PerformMove(ctx context.Context, p *MovePlan) (*Moved, error) {
 	defer x.Store.CacheTrees()()

@@ -15,9 +15,10 @@ import (
 // be any one higher than Opened.Highest. When it returns nil, base is durable.
 //
 //  1. Every segment from the first damaged one on goes to quarantine, whole.
-//  2. The verified part of the current segment gets its closed name.
-//  3. A new current segment with base is written, synced, and renamed over
-//     the old one; the directory is synced. From now on base counts.
+//  2. The verified part of the current segment gets its closed name
+//     (journal.segment.closed, where all of it is verified).
+//  3. A new current segment with base is written, synced, and renamed over the old
+//     one (journal.segment.renamed); the directory is synced. From now on base counts.
 //  4. What is damaged in history is put away (see settle).
 //
 // A crash before 3 leaves the journal as it was; after 3, Open does 4.
