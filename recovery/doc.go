@@ -9,7 +9,8 @@
 //     function that Open calls.
 //   - A View is what a reader sees: the state that counts, the repairs that the next
 //     opening makes, and what the user must decide before it can.
-//   - An abandoned branch is a lineage path that a rollback has left, or a recovery branch.
+//   - An abandoned branch is that of a run on an abandoned lineage path, which a rollback
+//     has left, or a recovery branch.
 //
 // It runs no codon and starts no process. What is damaged is put into quarantine under a
 // name that is reported, never deleted. What only the user can decide is a
