@@ -12,13 +12,11 @@ import (
 	"hank/recovery/layout"
 )
 
-// DefaultCap is how many bytes an execution may come to, see layout.Weight,
-// where nobody has said otherwise.
+// DefaultCap is how many bytes an execution may come to (layout.Weight) where nobody has said otherwise.
 const DefaultCap = 50e9
 
-// maxReserve is what is left free on a disk for the journal and whatever else
-// must still be written when there is no room for checkpoints; on a small disk
-// it is a fiftieth of it.
+// maxReserve is what is left free on a disk for the journal and whatever else must still be
+// written when there is no room for checkpoints; on a small disk it is a fiftieth of it.
 const maxReserve = 1e9
 
 // Cap is how many bytes checkpoints and what agents keep may come to; 0 is any number.

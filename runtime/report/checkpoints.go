@@ -8,8 +8,7 @@ import (
 	"hank/state"
 )
 
-// Checkpoints is a list of the checkpoints of an execution, newest first: what hank
-// checkpoints prints.
+// Checkpoints is a list of the checkpoints of an execution, newest first: what hank checkpoints prints.
 type Checkpoints struct {
 	Schema      int              `json:"schema"`
 	Execution   string           `json:"execution"`

@@ -23,8 +23,7 @@ type Garbage struct {
 }
 
 // CollectGarbage lists what could be deleted in an execution and, if that is wanted,
-// deletes it. With a damaged store it returns both what could be deleted without it
-// and the error.
+// deletes it. With a damaged store it returns both what could be deleted without it and the error.
 func CollectGarbage(ctx context.Context, v *recovery.View, p gc.Policy, apply bool, work execution.Work) (*Garbage, error) {
 	g, err := &Garbage{Schema: 1, Execution: v.Layout.Root, Applied: apply}, error(nil)
 	if apply {

@@ -134,8 +134,7 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	return lines
 }
 
-// PlaceOf is a directory, relative to the working directory if that is shorter and
-// tells more than dots.
+// PlaceOf is a directory, relative to the working directory if that is shorter and tells more than dots.
 func PlaceOf(path string) string {
 	if short := term.ShortPath(path); strings.Trim(short, "./") != "" {
 		return short
