@@ -19,7 +19,6 @@ var (
 	executionOption = call.ExecutionOption
 	exitWith        = call.ExitWith
 	forThis         = call.ForThis
-	givenCap        = call.GivenCap
 	isTerminal      = call.IsTerminal
 	jsonEnding      = call.JSONEnding
 	printJSON       = call.JSON
@@ -27,6 +26,7 @@ var (
 	limitFlag       = call.LimitFlag
 	namedExecution  = call.NamedExecution
 	notOneOf        = call.NotOneOf
+	oneProcessor    = call.OneProcessor
 	orDefault       = call.OrDefault
 	outliveReaders  = call.OutliveReaders
 	quotePath       = call.QuotePath

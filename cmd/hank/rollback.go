@@ -67,7 +67,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.CheckpointCap, err = givenCap(c); err != nil {
+	if o.CheckpointCap, err = call.GivenCap(c); err != nil {
 		return err
 	}
 	o.Execution, o.BreakLock, o.Work = root, c.String("break-lock"), work

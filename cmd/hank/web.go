@@ -63,6 +63,7 @@ Exit code 0: ended by Ctrl-C, or printed; 2: no such address, or no hank web is 
 				return err
 			}
 			o := web.Options{Pages: pagesOf(c), Listen: listenAt(c), Hosts: c.StringSlice("allow-host"), Acts: c.Bool("act"), Dir: dir}
+			oneProcessor()
 			s, err := web.Start(o)
 			if err != nil {
 				return err
@@ -100,8 +101,7 @@ func pagesOf(c *cli.Context) *page.Pages {
 	return page.New(settingsHere(c), mask)
 }
 
-// portOfOther is the port at the other end of a forwarded socket, in what is printed.
-const portOfOther = "8080"
+const portOfOther = "8080" // at the other end of a forwarded socket, in what is printed
 
 // sayAddress prints how a server is reached.
 func sayAddress(a web.Address) {
