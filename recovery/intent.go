@@ -46,16 +46,16 @@ func lostForMove(store *checkpoint.Store, i *state.Intent) error {
 	return nil
 }
 
-// finishIntent carries the change out, or, where that is impossible, does what
-// Options.Unfinished says. doctor --fix undoes it.
+// finishIntent carries the change out. Where that is impossible, doctor --fix undoes it
+// (ReplaceStore), and else Options.Unfinished says what is done. An undo is not undone,
+// but finished. What says nothing about the change, as a full disk, leaves it open.
 func finishIntent(ctx context.Context, x *execution.Execution, r *Repair) error {
 	intent, found := x.State().Intent, r.Found
 	r.Found = "" // what else is done is reported by itself
-	undo := x.Opts.Unfinished == UndoUnfinished
-	switch {
-	case undo && isUndo(intent):
+	answer := x.Opts.Unfinished
+	if answer == UndoUnfinished && isUndo(intent) {
 		x.Undone = true
-	case undo && intent.Position == nil: // else the undo that follows goes back to before it
+	} else if answer == UndoUnfinished && intent.Position == nil { // else the undo that follows goes back to before it
 		return undoIntent(ctx, x, intent, nil)
 	}
 	meanwhile, err := finish(ctx, x, intent)
@@ -68,9 +68,9 @@ func finishIntent(ctx context.Context, x *execution.Execution, r *Repair) error 
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%s cannot be finished: %w", execution.Describe(intent), err)
-	case undo, x.Opts.ReplaceStore:
+	case answer == UndoUnfinished, x.Opts.ReplaceStore:
 		return undoIntent(ctx, x, intent, err)
-	case x.Opts.Unfinished == KeepUnfinished:
+	case answer == KeepUnfinished:
 		return acceptAsIs(ctx, x, intent, err)
 	}
 	return execution.NeedUnfinished(intent, err)
@@ -128,7 +128,7 @@ func undoIntent(ctx context.Context, x *execution.Execution, intent *state.Inten
 	if err == nil {
 		back, err = x.Safeguard(ctx, p)
 	}
-	if err != nil { // what it would have saved is moved aside instead
+	if err != nil { // no checkpoint of what is there: all but what the change has brought is moved aside
 		back = &state.Intent{ID: layout.NewID(8), Kind: "undo", Safety: intent.To, Owned: intent.To, To: intent.Safety, Paths: intent.Paths}
 	}
 	if err := x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true}, state.IntentOpened{Intent: *back}); err != nil {
