@@ -163,10 +163,9 @@ func (x *Execution) lastLook() error {
 	}
 	held := x.Held()
 	var lost *lock.LostError
-	switch {
-	case errors.As(x.Broken, &lost) && lost.Deleted && held == nil: // another was in its place for a moment
-	case errors.Is(x.Broken, journal.ErrForeign), errors.Is(x.Broken, fs.ErrNotExist): // nothing was written
-	case x.Broken != nil: // after which the memory may be wrong
+	isBack := errors.As(x.Broken, &lost) && lost.Deleted && held == nil // another was in its place for a moment
+	wroteNothing := errors.Is(x.Broken, journal.ErrForeign) || errors.Is(x.Broken, fs.ErrNotExist)
+	if x.Broken != nil && !isBack && !wroteNothing { // the memory may be wrong
 		return nil
 	}
 	if held != nil {
