@@ -170,10 +170,10 @@ func (g History) heads() (found map[string]state.SHA, whole bool, err error) {
 func (g History) unreferenced(refs map[string]state.SHA) (map[string]state.SHA, error) {
 	newest := map[string]CommitRecord{}
 	made := map[string]time.Time{}
-	tips, kept := map[string]Record{}, map[state.SHA]bool{}
+	tips, elsewhere := map[string]Record{}, map[state.SHA]bool{}
 	for branch, sha := range refs {
 		if !OfHistory(branch) {
-			kept[sha] = true
+			elsewhere[sha] = true
 			continue
 		}
 		info, err := g.Store.CommitInfo(checkpoint.SHA(sha))
@@ -195,8 +195,12 @@ func (g History) unreferenced(refs map[string]state.SHA) (map[string]state.SHA, 
 			return err
 		}
 		branch := record.branch()
-		tip, left := tips[branch]
-		if branch == "" || !left && refs[branch] != "" || left && (record.Lineage != tip.Lineage || record.Seq <= tip.Seq || kept[state.SHA(info.SHA)]) {
+		switch tip, isLeft := tips[branch]; {
+		case branch == "":
+			return nil
+		case isLeft && (record.Lineage != tip.Lineage || record.Seq <= tip.Seq || elsewhere[state.SHA(info.SHA)]):
+			return nil
+		case !isLeft && refs[branch] != "": // it leads to what has no record, or is lost
 			return nil
 		}
 		// Two commits carry one number where a crash came before the reference moved;
@@ -231,7 +235,7 @@ func OfHistory(branch string) bool {
 // unknownTips lists the branches whose tips are not where the state has them,
 // and notes the tips that cannot be read.
 func (g History) unknownTips(s *state.State, a *Comparison) ([]CommitRecord, error) {
-	refs, whole, err := g.heads()
+	refs, complete, err := g.heads() // complete: no branch can have been further than it is
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +244,7 @@ func (g History) unknownTips(s *state.State, a *Comparison) ([]CommitRecord, err
 	for branch, sha := range refs {
 		if !OfHistory(branch) {
 			if !g.Store.Has(checkpoint.SHA(sha)) {
-				a.Lost, whole = append(a.Lost, LostTip{branch, sha, checkpoint.ErrMissing}), false
+				a.Lost, complete = append(a.Lost, LostTip{branch, sha, checkpoint.ErrMissing}), false
 			}
 			continue
 		}
@@ -259,15 +263,15 @@ func (g History) unknownTips(s *state.State, a *Comparison) ([]CommitRecord, err
 		if err != nil {
 			return nil, err
 		}
-		if _, ours := known[branch]; !found && !ours && s.Adopted {
+		if _, isKnown := known[branch]; !found && !isKnown && s.Adopted {
 			continue // of a run that Hankweave's state does not know either
 		}
 		out = append(out, CommitRecord{branch, sha, record})
 	}
 	for branch, head := range known { // with its reference a newer tip may have been lost
-		whole = whole && (head == "" || refs[branch] != "" || s.RemovedAt(branch) != nil)
+		complete = complete && (head == "" || refs[branch] != "" || s.RemovedAt(branch) != nil)
 	}
-	if whole && !a.Behind {
+	if complete && !a.Behind {
 		return out, nil
 	}
 	for _, l := range a.Lost {
