@@ -13,6 +13,7 @@ import (
 
 // parse reads the file and checks its fields.
 func parse(name string, data []byte, out *diagnostic.Reporter) *Hank {
+	decoded := jsonshape.DecodeAhead[Hank](data)
 	doc := jsonshape.Read(name, data, out.Problem)
 	if doc.Root == nil {
 		return nil
@@ -20,7 +21,8 @@ func parse(name string, data []byte, out *diagnostic.Reporter) *Hank {
 	out.Check(doc, fields.Hank)
 	h := new(Hank)
 	if !doc.Root.Bad {
-		if err := json.Unmarshal(doc.Sound(), h); err != nil {
+		var err error
+		if h, err = decoded(doc.Sound()); err != nil {
 			out.At(doc, 0, "", "syntax", err.Error(), "")
 		}
 	}
@@ -29,8 +31,7 @@ func parse(name string, data []byte, out *diagnostic.Reporter) *Hank {
 	return h
 }
 
-// UnmarshalJSONFrom reads a loop if "type" is "loop", else a codon. null is
-// neither.
+// UnmarshalJSONFrom reads a loop if "type" is "loop", else a codon. null is neither.
 func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*i = Item{}
 	raw, err := d.ReadValue()

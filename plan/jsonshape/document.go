@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -409,6 +410,20 @@ func (doc *Document) Sound() jsontext.Value {
 		return doc.clean[:doc.Root.end]
 	}
 	return doc.Root.Sound()
+}
+
+// DecodeAhead decodes the data of a file while it is read and checked. What it returns gives
+// the value of the sound JSON (Sound): of a file with nothing wrong that is what was decoded.
+func DecodeAhead[T any](data []byte) func(sound jsontext.Value) (*T, error) {
+	ahead, ended := new(T), make(chan error, 1)
+	go func() { ended <- json.Unmarshal(data, ahead) }()
+	return func(sound jsontext.Value) (*T, error) {
+		if n := len(sound); n > 0 && n <= len(data) && &sound[0] == &data[0] && skipSpace(data, n) == len(data) {
+			return ahead, <-ended
+		}
+		v := new(T)
+		return v, json.Unmarshal(sound, v)
+	}
 }
 
 // Sound returns the JSON of the value without what is wrong in it.
