@@ -325,7 +325,7 @@ func (s *Screen) drawPlan(rows, columns int) (out []string) {
 				name += fmt.Sprintf(" x%d", n) // iterations
 			}
 		case r.IsIteration():
-			name = fmt.Sprintf("iteration %d", r.Iteration+1)
+			name = fmt.Sprintf("iteration %d", r.Iteration)
 		}
 		left := strings.Repeat("  ", r.Depth) + s.symbol(r.Verdict) + " " + term.OneLine(name)
 		figures := ""
@@ -421,11 +421,12 @@ func (s *Screen) drawLog(rows, columns int) []string {
 	if len(window) == 0 {
 		return append(out, s.paint(dim, s.fit(noWords(n, s.Log.file.Lines() > 0), columns)))
 	}
-	for _, row := range window {
+	codes := coloursOf(window)
+	for i, row := range window {
 		if len(out) == rows {
 			break
 		}
-		out = append(out, s.paint(colourOfRow(row), s.fit(row, columns)))
+		out = append(out, s.paint(codes[i], s.fit(row, columns)))
 	}
 	return out
 }
@@ -441,6 +442,24 @@ func noWords(n *liveview.Node, lines bool) string {
 		return "nothing was printed"
 	}
 	return "nothing was printed yet"
+}
+
+// coloursOf are the colours of rows of a transcript. What a tool answered has one colour in all its rows.
+func coloursOf(rows []string) (out []string) {
+	answer := plainText
+	for _, row := range rows {
+		code := colourOfRow(row)
+		switch {
+		case strings.HasPrefix(row, "  ⎿"):
+			answer = code
+		case answer != plainText && strings.HasPrefix(row, "    "):
+			code = answer
+		case row != "":
+			answer = plainText
+		}
+		out = append(out, code)
+	}
+	return out
 }
 
 // colourOfRow is the colour of a row of a transcript, by what it begins with.

@@ -680,3 +680,29 @@ func TestTheLastRowLeadsToTheKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAnswerHasOneColour: in all its rows, and what comes after it has its own.
+func TestAnAnswerHasOneColour(t *testing.T) {
+	t.Parallel()
+	rows := []string{"● Read: a.go", "  ⎿ package a", "", "    import x", "", "    said", "Done:", "    code", "  ⎿ error: no", "    file", "● Edit: a.go", "    - b"}
+	want := []string{bold, dim, plainText, dim, plainText, dim, plainText, plainText, red, red, bold, plainText}
+	if got := coloursOf(rows); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestAnIterationHasTheNumberOfItsCodons: iteration 0 is that of write#0, as everywhere else.
+func TestAnIterationHasTheNumberOfItsCodons(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "write#3")
+	s.Resize(100, 60)
+	s.Key("k") // the loop
+	s.Key("enter")
+	text := strings.Join(check(t, s), "\n")
+	for i := range 4 {
+		_, after, _ := strings.Cut(text, fmt.Sprintf("iteration %d ", i))
+		if at := strings.Index(after, "#"); at < 0 || !strings.HasPrefix(after[at:], fmt.Sprintf("#%d ", i)) {
+			t.Errorf("iteration %d is not before its codon in\n%s", i, text)
+		}
+	}
+}
