@@ -47,7 +47,7 @@ func (v View) Text(now time.Time) string {
 	case v.Probe != nil:
 		return fmt.Sprintf("%s; run %s (codon %s) of %s asks now whether it is over", v.says, v.Probe.RunID, v.Probe.CodonID, v.Probe.Execution)
 	case now.Before(v.Until):
-		return fmt.Sprintf("%s; runs wait until %s, and then one asks", v.says, v.Until.Local().Format(time.DateTime))
+		return fmt.Sprintf("%s; runs wait until %s, and then one asks whether it is over", v.says, v.Until.Local().Format(time.DateTime))
 	}
 	return v.says + "; the next run asks whether it is over"
 }

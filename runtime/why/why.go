@@ -124,7 +124,7 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 		default:
 			return Retried, fmt.Sprintf("attempt %d failed (%s), and it was tried again as its onFailure says", max(before.Attempt, 1), reason(before))
 		}
-		return Next, fmt.Sprintf("codon %s before it was %s", before.CodonID, ending(before))
+		return Next, fmt.Sprintf("codon %s, which comes before it, was %s", before.CodonID, ending(before))
 	}
 	src := run.StartingConditions.Source
 	if src == nil {
@@ -168,7 +168,7 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 		return Retried, fmt.Sprintf("attempt %d in the run before failed (%s), and its retry was still to come when that run was over", max(last.Attempt, 1), reason(last))
 	}
 	if src.AfterCodon != nil {
-		return Next, fmt.Sprintf("codon %s before it was finished in run %s, and another run continued the plan", *src.AfterCodon, src.RunID)
+		return Next, fmt.Sprintf("codon %s, which comes before it, was finished in run %s, and another run continued the plan", *src.AfterCodon, src.RunID)
 	}
 	return First, "it is the first codon of the plan"
 }
