@@ -14,6 +14,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"hank/internal/lazyregexp"
 	"hank/internal/term"
 	"hank/runtime/liveview"
 	"hank/runtime/report"
@@ -33,7 +34,7 @@ type printer struct {
 func newPrinter(mask func(string) string) *printer {
 	p := &printer{mask: mask}
 	p.all = template.Must(template.New("").Funcs(template.FuncMap{
-		"shown": p.shown, "brief": p.brief, "clock": clock, "exact": exact, "sha": short, "mark": mark, "class": class, "duration": term.Duration, "dict": dict, "name": name, "count": term.Count, "comma": comma,
+		"shown": p.shown, "brief": p.brief, "clock": clock, "exact": exact, "sha": short, "mark": mark, "class": class, "duration": term.Duration, "dict": dict, "name": name, "count": term.Count, "comma": comma, "parts": p.parts,
 	}).ParseFS(sources, "templates/*.html"))
 	for _, t := range p.all.Templates() {
 		if t.Tree != nil {
@@ -99,6 +100,26 @@ func (p *printer) text(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(p.mask(text), "\uFFFD"))
+}
+
+// part is a part of a text; Whole: a line does not end in it.
+type part struct {
+	Text  string
+	Whole bool
+}
+
+// whole is a time, or an option of a command, at whose hyphens browsers would end a line.
+var whole = lazyregexp.New(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\B--?[a-z][a-z-]*`)
+
+// parts are the parts of a text.
+func (p *printer) parts(text string) (out []part) {
+	text = p.text(text)
+	end := 0
+	for _, at := range whole.FindAllStringIndex(text, -1) {
+		out = append(out, part{Text: text[end:at[0]]}, part{text[at[0]:at[1]], true})
+		end = at[1]
+	}
+	return append(out, part{Text: text[end:]})
 }
 
 // clock is a time for people, in the zone of this machine.

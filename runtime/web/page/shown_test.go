@@ -1,6 +1,7 @@
 package page
 
 import (
+	"strings"
 	"testing"
 
 	"hank/runtime/liveview"
@@ -43,6 +44,30 @@ func TestAVerdictHasOneSign(t *testing.T) {
 		verdict.Waiting, verdict.Unavailable, verdict.Held, verdict.Paused, verdict.Blocked, verdict.Interrupted, verdict.RolledBack, verdict.Skipped} {
 		if got, want := mark(string(of)), liveview.Symbol(of, false); got != want {
 			t.Errorf("%s is %s on a page and %s in a terminal", of, got, want)
+		}
+	}
+}
+
+// TestALineEndsInNoTimeAndNoOption: a text is divided so that a browser keeps these whole, and
+// nothing of it is lost.
+func TestALineEndsInNoTimeAndNoOption(t *testing.T) {
+	t.Parallel()
+	p := newPrinter(func(text string) string { return strings.ReplaceAll(text, "secret", "***") })
+	for text, want := range map[string]string{
+		"until 2026-11-28 20:31:08; hank run --now -e /x-y/run ends it": "until [2026-11-28 20:31:08]; hank run [--now] [-e] /x-y/run ends it",
+		"-e a-b":       "[-e] a-b",
+		"a secret <b>": "a *** <b>",
+		"":             "",
+	} {
+		var got strings.Builder
+		for _, of := range p.parts(text) {
+			if of.Whole {
+				of.Text = "[" + of.Text + "]"
+			}
+			got.WriteString(of.Text)
+		}
+		if got.String() != want {
+			t.Errorf("%q is divided into %q, want %q", text, got.String(), want)
 		}
 	}
 }
