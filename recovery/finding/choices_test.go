@@ -21,6 +21,8 @@ func TestWhatTheUserChoosesFromIsACommandForEachOption(t *testing.T) {
 			[]string{"hank run --adopt --keep-tree", "hank run --adopt --restore"}},
 		{"two questions", DecisionError{Options: two, Command: "hank retry --adopt --keep-tree", Answers: Both([]string{"--adopt", "--frozen"}, []string{"--keep-tree", "--restore"})},
 			[]string{"hank retry --adopt --keep-tree", "hank retry --adopt --restore", "hank retry --frozen --keep-tree", "hank retry --frozen --restore"}},
+		{"two questions, answered with the last of each", DecisionError{Options: two, Command: "hank run --adopt --restore", Answers: Both([]string{"--adopt", "--frozen"}, []string{"--keep-tree", "--restore"})},
+			[]string{"hank run --adopt --keep-tree", "hank run --adopt --restore", "hank run --frozen --keep-tree", "hank run --frozen --restore"}},
 		{"options that begin with a command", DecisionError{Command: "hank doctor --fix", Options: []string{
 			"put it back", "`hank doctor --fix` continues", "mkdir x && `hank run --restore` makes an empty one", "`hank rollback --to TARGET` goes back", "move it, and then `hank run`"}},
 			[]string{"hank doctor --fix", "mkdir x && hank run --restore"}},

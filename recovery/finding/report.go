@@ -187,9 +187,12 @@ func (e *DecisionError) Choices() (out []string) {
 			out = append(out, command)
 		}
 	}
-	base := e.Command
-	for flag := range strings.FieldsSeq(strings.Join(e.Answers, " ")) {
-		base = strings.TrimSuffix(base, " "+flag)
+	base, flags := e.Command, strings.Fields(strings.Join(e.Answers, " "))
+	for before := ""; before != base; { // the last of them goes first
+		before = base
+		for _, flag := range flags {
+			base = strings.TrimSuffix(base, " "+flag)
+		}
 	}
 	for _, answer := range e.Answers {
 		add(base + " " + answer)
