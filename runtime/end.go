@@ -225,10 +225,21 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		}
 	}
 	res.Finish, res.FinishFirst = verdict.Finish(s, "", func() *plan.Program { return d.program })
+	if d.answers.Frozen { // or the commands would ask what this one was told
+		res.Next, res.Finish = keepsFrozen(res.Next), keepsFrozen(res.Finish)
+	}
 	if first := verdict.RaiseFirst(res.Next, res.Message); first != "" && verdict.NeedsBudget(out.Reason) {
 		res.Message += "; " + first + " first"
 	}
 	return res
+}
+
+// keepsFrozen is a command that runs codons, with the option to follow the frozen program.
+func keepsFrozen(command string) string {
+	if command == "" || command == "hank release" || strings.Contains(command, verdict.AdoptOption) {
+		return command
+	}
+	return command + " --frozen"
 }
 
 // nextCommand is what the user would type to continue.

@@ -169,7 +169,7 @@ func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBa
 			say("  %-*s  %s\n", width, row[0], row[1])
 		}
 	case next != "":
-		say("  %-*s  %s\n", width, "next", next)
+		say("  %-*s  %s%s\n", width, "next", next, forThis(c, follows.First))
 	case follows.Done:
 		say("  the hank is completed: nothing is left to run\n")
 	}

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"hank/checkpoint/diff"
-	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/operation"
 	"hank/runtime/preview"
@@ -108,11 +107,9 @@ func RetryOf(p *preview.Retry) Retry {
 // Moved is what a rollback or a restore has changed.
 type Moved struct {
 	Move
-	Safety  state.SHA `json:"safetyCheckpoint"`
-	Command string    `json:"command,omitempty"` // the one to run next; none and no gate: the hank is completed
-	// Gate is where the user has to answer before anything runs.
-	Gate      *gate.View `json:"gate,omitempty"`
-	TakenBack bool       `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
+	Safety state.SHA `json:"safetyCheckpoint"`
+	Follows
+	TakenBack bool `json:"takenBack,omitzero"` // an interrupted move was undone; nothing else was
 	// Omitted are, by the list, how many of its entries are left out: the answer of a
 	// command with an operation ID is recorded, and has at most mostRecorded of each.
 	Omitted map[string]int `json:"omitted,omitempty"`
@@ -170,6 +167,6 @@ func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.Ro
 		}
 		m.Safety = done.Safety // which was not known before
 	}
-	m.Command, m.Gate = next.Command, next.Gate
+	m.Follows = next
 	return m, history.KeepAnswer(ctx, o, m)
 }

@@ -137,19 +137,23 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 // Follows is what comes next in an execution that was moved, in commands without options:
 // one to run, or a gate at which the user has to answer first.
 type Follows struct {
-	Command string
-	Gate    *gate.View
-	Done    bool // nothing comes: the hank is completed
+	Command string     `json:"command,omitempty"` // none and no gate: the hank is completed
+	Gate    *gate.View `json:"gate,omitempty"`
+	Done    bool       `json:"-"` // nothing comes: the hank is completed
+	Decides bool       `json:"-"` // it is for the user to give the command
+	First   string     `json:"-"` // what the command answers, and what must be done before it
 }
 
 // FollowsIn is what comes next in an execution.
-func FollowsIn(root string, in Settings) Follows {
-	v, err := recovery.ReadSummary(root)
-	if err != nil {
-		return Follows{}
+func FollowsIn(root string, in Settings) (f Follows) {
+	if v, err := recovery.ReadSummary(root); err == nil {
+		s := statusOf(v, in.Layers)
+		if s.foresee(v, in); s.asked != nil {
+			f.First = ": " + s.asked.Error()
+		}
+		f = Follows{s.Command, s.Gate, s.Verdict == verdict.Completed, s.isPersonal() || s.asks || len(s.Choices) > 0, f.First + Before(s.first)}
 	}
-	s := statusOf(v, in.Layers)
-	return Follows{Command: s.Command, Gate: s.Gate, Done: s.Verdict == verdict.Completed}
+	return f
 }
 
 // offer names the commands for where they are read. A command that only the user may

@@ -60,7 +60,11 @@ type Moved struct {
 
 // MovedOf is what a move has changed as it is printed.
 func MovedOf(m report.Moved) *Moved {
-	return &Moved{moveOf(m.Move), m.Safety, m.Command, m.Gate, m.TakenBack, m.Omitted, null(m.Safety), null(m.Command)}
+	out := &Moved{moveOf(m.Move), m.Safety, m.Command, m.Gate, m.TakenBack, m.Omitted, null(m.Safety), null(m.Command)}
+	if m.Decides {
+		out.NextCommand = nil
+	}
+	return out
 }
 
 // Retry is what hank retry prints with --dry-run.
