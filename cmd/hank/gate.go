@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/runtime"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
@@ -81,10 +82,7 @@ func answerCommand(status state.GateStatus, command *cli.Command) *cli.Command {
 			if done.Unchanged {
 				return fmt.Sprintf("%s on %s already; nothing has changed", text, r.Answer.Time.Local().Format(time.DateTime))
 			}
-			if done.Live {
-				return text + "; the run continues"
-			}
-			return text + "; to continue: `hank run`"
+			return text + call.Continues(root, settingsHere(c), done.Live)
 		})
 	}
 	return command
@@ -150,13 +148,10 @@ another hank process.`,
 				return err
 			}
 			return sayDecided(c, done, func() string {
-				switch {
-				case done.Unchanged:
+				if done.Unchanged {
 					return "not held; nothing has changed"
-				case done.Live:
-					return "released; the run continues"
 				}
-				return "released; to continue: `hank run`"
+				return "released" + call.Continues(root, settingsHere(c), done.Live)
 			})
 		},
 	}

@@ -261,7 +261,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		f.Over, f.Code = "a run is in progress", exitcode.Held
 		return nil
 	case s.Hold != nil:
-		f.Over, f.Code = "the execution is held; to let it run: `hank release`", exitcode.Waiting
+		f.Over, f.Code, f.Unmoved = "the execution is held; to let it run: `hank release`", exitcode.Waiting, true
 		return nil
 	case v.Blocked != nil && !v.Unfinished():
 		return f.asks(v.Blocked)

@@ -48,6 +48,9 @@ func OfRetry(ctx context.Context, r request.Request, a request.Answers, unmoved 
 			return t, nil, &lock.HeldError{Path: v.Layout.Root, Holder: v.Holder, Why: "a run is in progress"}
 		case v.Unfinished():
 			return t, nil, &exitcode.UsageError{Why: fmt.Sprintf("%s was interrupted, which the next command finishes before anything else; what a retry moves is known then", finding.WithArticle(v.State.Intent.Kind))}
+		case v.State.Hold != nil: // a retry looks at nothing else
+			out.Stays, t.Position = true, v.State.CurrentPosition()
+			return t, nil, nil
 		}
 		if src.State, err = history.Concluded(v.State); err != nil {
 			return t, nil, err

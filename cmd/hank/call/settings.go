@@ -125,6 +125,21 @@ func SettingsHere(c *cli.Context) report.Settings {
 	return report.Settings{Layers: layers, Wrong: err}
 }
 
+// Continues says how an execution continues after an answer or the end of a hold; live: it is
+// running.
+func Continues(root string, in report.Settings, live bool) string {
+	f := report.FollowsIn(root, in)
+	switch {
+	case live:
+		return "; the run continues"
+	case f.Gate != nil:
+		return "; " + f.Gate.Waits()
+	case f.Command != "":
+		return "; to continue: `" + f.Command + "`" + f.First
+	}
+	return ""
+}
+
 // Limits are what --max-cost and --max-time say.
 func Limits(c *cli.Context) (runtime.LimitChange, error) {
 	var change runtime.LimitChange
