@@ -166,7 +166,7 @@ func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
 				}
 			}
 		case then.Again:
-			f.remark(fmt.Sprintf("codon %s fails (%s), and is tried again", final.CodonID, final.FailureReason.Message))
+			f.remark(fmt.Sprintf("codon %s fails (%s), and is tried again on the workspace that it started from", final.CodonID, final.FailureReason.Message))
 			if gate.At(f.State) == nil { // else its gate before it comes again first
 				f.Redone = final.CodonID
 				return nil
@@ -374,14 +374,18 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if st.Resumed != nil {
 		f.Resumed = st.Resumed.CodonID
 	}
-	if from != nil || lost || a.KeepsTree(r.Mode) || a.Restore || early || f.Unmoved {
+	if from != nil || lost || a.KeepsTree(r.Mode) || late != nil || a.Restore && (f.To != "" || r.Mode != request.ModeRun) || early || f.Unmoved {
 		return nil
 	}
-	ask, err := edits.Changed(ctx, v, store, st.To)
-	if ask != nil {
+	switch ask, err := edits.Changed(ctx, v, store, st.To); {
+	case ask == nil:
+		return err
+	case a.Restore:
+		f.remark(ask.What + ": the checkpoint is restored first, and the changes are saved in one of their own")
+	default:
 		f.Asks = append(f.Asks, ask)
 	}
-	return err
+	return nil
 }
 
 // choose works out which program the command would follow, as the runtime does, and
