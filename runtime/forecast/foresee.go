@@ -226,6 +226,15 @@ func (f *foreseen) refused(err error) error {
 	return nil
 }
 
+// notYet is an error of what the command was given; where it asks first, it runs nothing.
+func (f *foreseen) notYet(err error) error {
+	if err == nil || len(f.Asks) == 0 || verdict.CodeOf(err) != exitcode.Usage {
+		return err
+	}
+	f.Over, f.Code, f.Unmoved = verdict.Sentence(err), exitcode.Usage, true
+	return nil
+}
+
 // look looks for the agents of what is to run, as a command does before it moves anything.
 func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.Start) (err error) {
 	if r.Replay == "" && f.View.Meta.Replay != "" || r.Replay != "" && r.Replay != request.NoReplay {
@@ -337,7 +346,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		f.Entries = append(f.Entries, e.Entry)
 	}
 	if err := f.until(r); err != nil {
-		return err
+		return f.notYet(err)
 	}
 	if f.Awaits = st.End == nil && runtime.AwaitsVerdict(f.State, f.Program); f.Awaits {
 		f.remark(fmt.Sprintf("whether loop %s continues is decided first", f.Entries[f.State.Next()-1].LoopContext.LoopID))
@@ -354,7 +363,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	} else if g == nil && !f.Awaits && f.State.Next() == len(f.Entries) { // the hank has the codon no more that is done again
 		f.Over, f.Code = completed, exitcode.Done
 	} else if err := f.bound(); err != nil || f.Over != "" {
-		return err
+		return f.notYet(err)
 	} else if err := f.passGates(r, st); err != nil {
 		return err
 	} else if f.Over == "" {
