@@ -76,7 +76,7 @@ type driver struct {
 	stopping atomic.Pointer[string]         // what others asked for, taken in or not; see liveStatus
 	extent   plan.Extent                    // of the plan
 	finished int                            // codons settled in this run, and in those before it of its operation
-	settled  *state.Codon                   // the last settled record on the lineage path
+	settled  *state.Codon                   // the last finished record, in the order of the plan
 	again    bool                           // a gate has led the run to another entry of the plan than the following one
 	redo     *state.Codon                   // the attempt that the first one of the run does again; nil: none
 	endWait  bool                           // a person has ended the wait for a provider

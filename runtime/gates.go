@@ -154,10 +154,7 @@ func (d *driver) failAt(ctx context.Context, g *gate.Standing) (*verdict.Outcome
 	if err := d.replan(); err != nil {
 		return nil, err
 	}
-	d.settled = nil
-	if last := d.x.State().LastSettled(); last != nil {
-		d.settled = last.Codon
-	}
+	d.settle()
 	switch {
 	case final.FailureIgnored: // its loop is judged again, and the plan may continue otherwise
 		d.again = true

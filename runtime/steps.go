@@ -58,9 +58,7 @@ type entry struct {
 // drive goes through the plan until it is completed or a step ends the run.
 func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 	s := d.x.State()
-	if last := s.LastSettled(); last != nil {
-		d.settled = last.Codon
-	}
+	d.settle()
 	next := s.Next()
 	index, _, left := awaited(s, d.program)
 	if left != nil {
@@ -88,6 +86,15 @@ func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 	}
 	failpoint.Hit("plan.done")
 	return verdict.Outcome{}, d.archive(ctx, len(d.x.State().ExecutionPlan())-1)
+}
+
+// settle finds the record of the codon that comes before the next one in the plan. Where an adopted
+// program has another order, that need not be the newest settled one.
+func (d *driver) settle() {
+	d.settled = nil
+	if done := d.x.State().Finished(); len(done) > 0 {
+		d.settled = done[len(done)-1]
+	}
 }
 
 // goThrough goes through the steps of the entry at an index of the plan, until one says
