@@ -233,20 +233,20 @@ func (f *Forecast) ofBudget(seen *foreseen, r request.Request) {
 	f.Limits, f.Spent, f.Worked = s.Limits, s.Bill(), accounts.Total.Time.Seconds()
 	f.limits = verdict.DescribeLimits(s.Limits, f.Spent.Paid(), accounts.Total.Time)
 	next := s.Next()
-	if next >= len(seen.Entries) || seen.Over != "" {
+	if next >= len(seen.Entries) || seen.Over != "" && !seen.Ahead {
 		return
 	}
 	p := *seen.Program
 	p.Settings = r.Layers.Merge(p.Hank.Overrides.Settings())
 	e := seen.Entries[next]
 	l := accounts.Limits(&p, e, accounts.UsedBefore(&s, seen.Before, e.CodonID))
-	if l.Dollars == 0 && l.Time == 0 && l.Over == nil {
+	if l.Over == nil && (seen.Ahead || l.Dollars == 0 && l.Time == 0) {
 		return
 	}
 	f.Budget = &Budget{Dollars: l.Dollars, Seconds: l.Time.Seconds()}
 	if l.Over != nil {
 		f.Budget.Over = l.Describe(l.Over)
-		if f.ExitCode == exitcode.Done {
+		if f.ExitCode == exitcode.Done || f.ExitCode == exitcode.Waiting {
 			f.ends(exitcode.Budget, fmt.Sprintf("codon %s: %s", e.CodonID, f.Budget.Over))
 		}
 	}

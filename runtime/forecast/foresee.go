@@ -45,6 +45,7 @@ type foreseen struct {
 	Awaits   bool          // it is decided first whether a loop continues
 	Over     string        // why it would run nothing; empty: it would run
 	Code     exitcode.Code // with which it would end, where it would run nothing
+	Ahead    bool          // a gate would ask that comes after a look at the budget of its codon
 	Unmoved  bool          // it would run nothing, and end before it moves anything
 	Move     string        // retry, restart: the workspace goes to To first; empty: it stays
 	To       state.SHA     // empty: it stays as it is, and only the position moves
@@ -146,6 +147,7 @@ func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
 		}
 		if !g.Refused(now) {
 			f.asksAt(g)
+			f.Ahead = g.Gate.When == plan.Before
 			return nil
 		}
 		var steps []state.Transition
