@@ -26,7 +26,6 @@ var (
 	limitFlag       = call.LimitFlag
 	namedExecution  = call.NamedExecution
 	notOneOf        = call.NotOneOf
-	oneProcessor    = call.OneProcessor
 	orDefault       = call.OrDefault
 	outliveReaders  = call.OutliveReaders
 	quotePath       = call.QuotePath

@@ -72,7 +72,6 @@ Exit code 0: printed; 2: there is no such type, codon or run.`,
 				to.Event = func(e eventlog.Event) error { return call.JSONLine(out, output.EventOf(e)) }
 			}
 			if c.Bool("follow") {
-				call.OneProcessor()
 				return eventlog.Follow(c.Context, v, q, to)
 			}
 			return end(eventlog.Read(v, q, to))

@@ -63,7 +63,6 @@ Exit code 0: ended by Ctrl-C, or printed; 2: no such address, or no hank web is 
 				return err
 			}
 			o := web.Options{Pages: pagesOf(c), Listen: listenAt(c), Hosts: c.StringSlice("allow-host"), Acts: c.Bool("act"), Dir: dir}
-			oneProcessor()
 			s, err := web.Start(o)
 			if err != nil {
 				return err

@@ -40,20 +40,21 @@ func (l Layout) weigh() (bytes int64, looked int) {
 	return bytes, mostWeighed - max(left, 0)
 }
 
-// lookedEach is for how many files of a look AgentScale answers once without another look: as
-// many as take about as long as the answer is worth.
+// lookedEach is how many files AgentScale has looked at for each further question that it
+// answers from the same look.
 const lookedEach = 250
 
-// AgentScale is AgentBytes for who asks again and again, as before each checkpoint of a run: a
-// look at n files is used n / 250 times more, so that a question costs the same however long
-// the run is. The zero value has not looked yet.
+// AgentScale answers AgentBytes again and again, as before each checkpoint of a run. A look at
+// n files answers n / lookedEach further questions, so that the mean cost of a question does not
+// grow with the run. The zero value has not looked yet.
 type AgentScale struct {
 	bytes int64
 	left  int // for how many questions the last look is good
 }
 
-// Bytes is AgentBytes, as it was at one of the last looks. It is as it is now where that was not
-// less than half of the room that there is: what leaves no room is never a look of before.
+// Bytes is AgentBytes as of the last look. It looks again where that look has answered enough
+// questions, and each time where it found half of the room or more: a checkpoint is never
+// refused by an older look.
 func (s *AgentScale) Bytes(l Layout, room int64) int64 {
 	if s.left--; s.left < 0 || s.bytes >= room/2 {
 		s.bytes, s.left = l.weigh()

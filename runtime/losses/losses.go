@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"hank/internal/term"
 	"hank/internal/vfs"
@@ -125,9 +126,9 @@ func endsWithExit(path string, size int64) bool {
 // is gone counts while its run is needed: gc deletes others.
 func transcripts(v *recovery.View) string {
 	needed := v.State.Needed()
+	began := sync.OnceValue(func() map[state.RunID]bool { return begunHere(v) })
 	var lost []string
 	for _, r := range slices.Backward(v.State.Runs) {
-		here, asked := false, false
 		for i := range r.Len() {
 			c := r.Codon(i)
 			if c.ClaudeLogPath == "" {
@@ -135,10 +136,7 @@ func transcripts(v *recovery.View) string {
 			}
 			f, known := faultOf(v.Layout, c)
 			if f == gone && needed[r.RunID] && !known && c.Harness != "" {
-				if !asked {
-					here, asked = beganHere(v, r.RunID), true
-				}
-				known = here
+				known = began()[r.RunID]
 			}
 			if f == none || !known || f == gone && !needed[r.RunID] {
 				continue
@@ -170,16 +168,22 @@ func listed(all []string) string {
 	return text
 }
 
-// beganHere reports whether the journal tells of the beginning of a run: an import does not
-// bring that event.
-func beganHere(v *recovery.View, id state.RunID) bool {
-	found := errors.New("found")
-	name := fmt.Appendf(nil, `"runId":%q`, id)
-	err := journal.ReadWanted(vfs.OS, v.Layout.Events(), 1, func(_, data []byte) bool {
+// begunHere are the runs of whose beginning the journal tells: an import does not bring those
+// events. Complexity: the journal.
+func begunHere(v *recovery.View) map[state.RunID]bool {
+	begun := map[state.RunID]bool{}
+	_ = journal.ReadWanted(vfs.OS, v.Layout.Events(), 1, func(_, data []byte) bool {
 		of, known := state.TypeIn(data)
-		return known && of == state.RunStarted{}.Type() && bytes.Contains(data, name)
-	}, func(journal.Event) error { return found })
-	return errors.Is(err, found)
+		return known && of == state.RunStarted{}.Type()
+	}, func(e journal.Event) error {
+		if t, err := state.Decode(e.Data); err == nil {
+			if started, is := t.(state.RunStarted); is && started.Run != nil {
+				begun[started.Run.RunID] = true
+			}
+		}
+		return nil
+	})
+	return begun
 }
 
 // events is a sentence about the events that the journal lacks.

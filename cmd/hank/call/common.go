@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -314,12 +313,4 @@ func QuotePath(p string) string {
 		return q
 	}
 	return p
-}
-
-// OneProcessor is for commands that look on while runs need the machine: their goroutines do
-// not wake more than one processor, which takes a third less of it. GOMAXPROCS goes before.
-func OneProcessor() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		goruntime.GOMAXPROCS(1)
-	}
 }

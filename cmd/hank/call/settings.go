@@ -128,10 +128,10 @@ func SettingsHere(c *cli.Context) report.Settings {
 // Continues says how an execution continues after an answer or the end of a hold; live: it is
 // running.
 func Continues(root string, in report.Settings, live bool) string {
-	f := report.FollowsIn(root, in)
-	switch {
-	case live:
+	if live {
 		return "; the run continues"
+	}
+	switch f := report.FollowsIn(root, in); {
 	case f.Gate != nil:
 		return "; " + f.Gate.Waits()
 	case f.Command != "":

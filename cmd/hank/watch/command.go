@@ -211,7 +211,6 @@ func full(c *cli.Context, root string) error {
 	if !m.screen.Colour {
 		profile = colorprofile.ASCII
 	}
-	call.OneProcessor()
 	if os.Getenv("GOGC") == "" { // it is open for hours, and has little to do
 		debug.SetGCPercent(50)
 	}
