@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -70,6 +71,9 @@ Exit code 0: all can be run; 2: nothing was judged; 3: one cannot be run.`,
 			}
 			if format := c.String("format"); c.Bool("json") && c.IsSet("format") && format != "json" {
 				return &exitcode.UsageError{Why: "--json and --format " + format + " are mutually exclusive"}
+			}
+			if os.Getenv("GOGC") == "" { // it is over before the garbage matters
+				debug.SetGCPercent(400)
 			}
 			if c.Bool("rules") {
 				return printRules(c)

@@ -17,14 +17,15 @@ type sizes struct {
 	Events   int `json:"events"`   // of the long journal
 	Visits   int `json:"visits"`   // of pages, for the memory of hank web
 	Streams  int `json:"streams"`  // that are opened and closed
-	Steps    int `json:"steps"`    // codons of the run that is watched
-	Turns    int `json:"turns"`    // watched and unwatched runs, each
+	Steps    int `json:"steps"`    // codons of a block of a run, which is watched or not
+	Blocks   int `json:"blocks"`   // of a run
+	Turns    int `json:"turns"`    // runs
 	StillFor int `json:"stillFor"` // seconds for which nothing changes
 }
 
 var (
-	full  = sizes{Codons: 1000, Lines: 1_000_000, Keys: 1000, Events: 1_000_000, Visits: 3000, Streams: 300, Steps: 60, Turns: 7, StillFor: 10}
-	quick = sizes{Codons: 5, Lines: 2000, Keys: 10, Events: 300, Visits: 12, Streams: 3, Steps: 3, Turns: 1, StillFor: 1}
+	full  = sizes{Codons: 1000, Lines: 1_000_000, Keys: 1000, Events: 1_000_000, Visits: 3000, Streams: 300, Steps: 9, Blocks: 7, Turns: 16, StillFor: 10}
+	quick = sizes{Codons: 5, Lines: 2000, Keys: 10, Events: 300, Visits: 12, Streams: 3, Steps: 2, Blocks: 3, Turns: 1, StillFor: 1}
 )
 
 // figure is a row of the report.

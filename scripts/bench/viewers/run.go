@@ -5,108 +5,120 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// side is a run with or without viewers.
+// side is what was measured with or without viewers.
 type side struct {
 	between []time.Duration // of the end of a script and the beginning of the next
 	cpu     time.Duration   // of the runtime itself, without the processes that it starts
-	all     time.Duration   // with them
+	codons  int             // while it took that time
 }
 
+// per is the processor time of a codon.
+func (s *side) per() float64 { return ms(s.cpu) / float64(max(1, s.codons)) }
+
 // watched measures what a run loses to five viewers: two terminals, two pages that are followed,
-// and hank events -f.
+// and hank events -f. Each run has blocks of codons, and in every other block the viewers are
+// stopped by SIGSTOP: so both sides have the same files, the same journal and the same minute.
 func (b *bench) watched() ([]figure, error) {
 	var alone, seen side
 	for turn := range b.Turns {
-		order := []bool{false, true}
-		if turn%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, viewers := range order {
-			b.say("turn %d of %d, viewers: %t", turn+1, b.Turns, viewers)
-			one, err := b.turn(fmt.Sprintf("run-%d-%t", turn, viewers), viewers)
-			if err != nil {
-				return nil, err
-			}
-			to := &alone
-			if viewers {
-				to = &seen
-			}
-			to.between, to.cpu, to.all = append(to.between, one.between...), to.cpu+one.cpu, to.all+one.all
+		b.say("run %d of %d", turn+1, b.Turns)
+		if err := b.turn(fmt.Sprintf("run-%d", turn), turn%2 == 0, &alone, &seen); err != nil {
+			return nil, err
 		}
 	}
-	loss := func(watched, unwatched time.Duration) float64 { return 100 * (float64(watched)/float64(unwatched) - 1) }
 	was, is := quantile(alone.between, .5), quantile(seen.between, .5)
 	return []figure{
 		{What: fmt.Sprintf("from the end of a codon to the next, median of %d, unwatched", len(alone.between)), Value: ms(was), Unit: milliseconds},
-		{What: "the same with five viewers", Value: ms(is), Unit: milliseconds},
-		{What: "what viewers add to it", Value: loss(is, was), Unit: "%", Target: 2},
-		{What: "what viewers add to the processor time of the runtime", Value: loss(seen.cpu, alone.cpu), Unit: "%", Target: 2, Note: fmt.Sprintf("%.2f s instead of %.2f s", seen.cpu.Seconds(), alone.cpu.Seconds())},
-		{What: "the same with the processes that it starts", Value: loss(seen.all, alone.all), Unit: "%", Note: fmt.Sprintf("%.2f s instead of %.2f s", seen.all.Seconds(), alone.all.Seconds())},
+		{What: fmt.Sprintf("the same with five viewers, median of %d", len(seen.between)), Value: ms(is), Unit: milliseconds},
+		{What: "what viewers add to it", Value: 100 * (float64(is)/float64(was) - 1), Unit: "%", Target: 2},
+		{What: "what viewers add to the processor time of the runtime", Value: 100 * (seen.per()/max(alone.per(), .001) - 1), Unit: "%", Target: 2, Note: fmt.Sprintf("%.2f ms for each codon instead of %.2f ms", seen.per(), alone.per())},
 	}, nil
 }
 
-// turn is one run.
-func (b *bench) turn(name string, viewers bool) (s side, err error) {
+// turn is one run, which is watched first or is not.
+func (b *bench) turn(name string, first bool, alone, seen *side) (err error) {
 	times := filepath.Join(b.dir, name+"-times")
 	if err := errors.Join(os.RemoveAll(filepath.Join(b.dir, name)), os.RemoveAll(times)); err != nil {
-		return s, err
+		return err
 	}
 	var list []string
-	for i := range b.Steps {
+	for i := range b.Blocks * b.Steps {
 		list = append(list, codon(fmt.Sprintf("step-%d", i+1), fmt.Sprintf("date +%%s%%N >>'%s'; echo working; sleep 0.1; echo done; date +%%s%%N >>'%s'", times, times)))
 	}
 	if err := b.write(name, list...); err != nil {
-		return s, err
+		return err
 	}
 	run := b.command("run", name+"-hank", "-e", name)
 	run.Stdout, run.Stderr = io.Discard, io.Discard
 	if err := run.Start(); err != nil {
-		return s, err
+		return err
 	}
 	defer func() { _ = run.Process.Kill() }()
-	end := func() error { return nil }
-	if viewers {
-		if end, err = b.look(name); err != nil {
-			return s, err
-		}
+	viewers, end, err := b.look(name)
+	if err != nil {
+		return err
 	}
-	sampled := make(chan time.Duration)
-	over, stop := context.WithCancel(context.Background())
-	go func() {
-		var last time.Duration
-		for over.Err() == nil {
-			last = max(last, processor(run.Process.Pid))
-			time.Sleep(20 * time.Millisecond)
+	ended := make(chan error, 1)
+	go func() { ended <- run.Wait() }()
+	watched, begun, cpu := true, 0, processor(run.Process.Pid) // until the first block is over all watch, and nothing counts
+	for running := true; running && err == nil; {
+		select {
+		case err = <-ended:
+			running = false
+		case <-time.After(20 * time.Millisecond):
 		}
-		sampled <- last
-	}()
-	err = run.Wait()
-	stop()
-	s.cpu = <-sampled
-	if err = errors.Join(err, end()); err != nil {
-		return s, err
+		list, failed := between(times)
+		if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, failed)
+			break
+		}
+		if len(list) < begun+b.Steps && running {
+			continue
+		}
+		to := alone
+		if watched {
+			to = seen
+		}
+		if now := processor(run.Process.Pid); begun > 0 {
+			to.between = append(to.between, list[begun+1:]...) // the first is of both sides
+			if running {
+				to.cpu, to.codons = to.cpu+now-cpu, to.codons+len(list)-begun
+			}
+		}
+		watched = (len(list)/b.Steps%2 == 1) == first
+		signal := unix.SIGCONT
+		if !watched {
+			signal = unix.SIGSTOP
+		}
+		for _, pid := range viewers {
+			err = errors.Join(err, unix.Kill(pid, signal))
+		}
+		begun, cpu = len(list), processor(run.Process.Pid)
 	}
-	s.all = run.ProcessState.UserTime() + run.ProcessState.SystemTime()
-	s.between, err = between(times)
-	return s, err
+	for _, pid := range viewers {
+		err = errors.Join(err, unix.Kill(pid, unix.SIGCONT))
+	}
+	return errors.Join(err, end())
 }
 
-// look starts the five viewers of a run, and returns what ends them.
-func (b *bench) look(name string) (end func() error, err error) {
+// look starts the five viewers of a run, and returns their processes and what ends them.
+func (b *bench) look(name string) (pids []int, end func() error, err error) {
 	root := filepath.Join(b.dir, name)
 	for late := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(root, ".hankweave", "state.json")); err == nil {
 			break
 		} else if time.Now().After(late) {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -122,28 +134,28 @@ func (b *bench) look(name string) (end func() error, err error) {
 	for range 2 {
 		t, err := b.watch(120, 40, root)
 		if err != nil {
-			return nil, errors.Join(err, all())
+			return nil, nil, errors.Join(err, all())
 		}
-		ends = append(ends, t.leave)
+		pids, ends = append(pids, t.cmd.Process.Pid), append(ends, t.leave)
 	}
 	s, err := b.serve()
 	if err != nil {
-		return nil, errors.Join(err, all())
+		return nil, nil, errors.Join(err, all())
 	}
-	ends = append(ends, s.end)
+	pids, ends = append(pids, s.cmd.Process.Pid), append(ends, s.end)
 	place, err := s.find(name)
 	if err != nil {
-		return nil, errors.Join(err, all())
+		return nil, nil, errors.Join(err, all())
 	}
 	for range 2 {
 		go func() { _ = s.follow(ctx, place) }()
 	}
 	events := b.command("events", "-f", "-e", name)
 	if err := events.Start(); err != nil {
-		return nil, errors.Join(err, all())
+		return nil, nil, errors.Join(err, all())
 	}
-	ends = append(ends, func() error { _ = events.Process.Kill(); _ = events.Wait(); return nil })
-	return all, nil
+	pids, ends = append(pids, events.Process.Pid), append(ends, func() error { _ = events.Process.Kill(); _ = events.Wait(); return nil })
+	return pids, all, nil
 }
 
 // tick is the unit of processor times in /proc.
