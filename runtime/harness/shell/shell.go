@@ -62,6 +62,26 @@ func (Harness) Name() string { return Name }
 // eat the rest of the script. The script begins on line 1, as messages count.
 const bootstrap = `exec 3<&0 </dev/null; eval "exec 3<&-; $(cat <&3)"`
 
+// brief is bootstrap for a short script: reading it byte by byte takes less than starting
+// cat. It is for printable ASCII only, because some shells' read changes other bytes.
+const (
+	brief = `exec 3<&0 </dev/null; __script=; while IFS= read -r __line <&3; do __script=$__script$__line'
+'; done; eval "unset __script __line; exec 3<&-; $__script$__line"`
+	mostOfBrief = 2 << 10
+)
+
+// started returns how a script is started, and what its shell reads. Both are as $(…) has
+// it: the newlines at its end do not count.
+func started(script string) (with, read string) {
+	plain := len(script) <= mostOfBrief && !strings.ContainsFunc(script, func(r rune) bool {
+		return r != '\n' && r != '\t' && (r < ' ' || r > '~')
+	})
+	if plain {
+		return brief, strings.TrimRight(script, "\n")
+	}
+	return bootstrap, script
+}
+
 // Command implements harness.Harness.
 func (Harness) Command(req harness.Request) (harness.Command, error) {
 	if req.Workspace == "" {
@@ -72,11 +92,12 @@ func (Harness) Command(req harness.Request) (harness.Command, error) {
 	}
 	env := harness.BaseEnviron(req)
 	env["HANK_SESSION"] = session(req)
+	with, script := started(req.Prompt)
 	return harness.Command{
-		Args:       []string{"sh", "-c", bootstrap, "codon"},
+		Args:       []string{"sh", "-c", with, "codon"},
 		Env:        env.Finish(req.Env),
 		Dir:        req.Workspace,
-		Stdin:      []byte(req.Prompt),
+		Stdin:      []byte(script),
 		StopSignal: syscall.SIGTERM,
 		StopGrace:  5 * time.Second,
 		Session:    session(req),

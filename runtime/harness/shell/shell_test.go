@@ -99,6 +99,34 @@ func TestLongScriptsAndThirstyCommands(t *testing.T) {
 	}
 }
 
+// TestBriefAndLongScriptsDoTheSame: how a script is read changes nothing of what it does.
+func TestBriefAndLongScriptsDoTheSame(t *testing.T) {
+	t.Parallel()
+	long := "\n# \u00e9" // no brief script has it
+	for _, script := range []string{
+		"", "\n", "true\n\n\n", "echo one\n  echo '  two  '\n\techo three", "echo 'a\\b' \"c\\\\d\" e\\ f", "echo a \\\n  b",
+		"echo \"$__line|$__script|$l|$IFS|\" | od -c", "set -u; echo \"$__script\"", "read x; echo \"$? <$x>\"", "cat; echo end",
+		"echo one; exit 7", "if true; then\n", "cat <<'EOF'\n  $x `y` \\z\nEOF", "echo $0 $#; ls /dev/fd/3 /proc/self/fd/3 2>&1 | wc -l",
+		"echo `echo 'in \"here\"'` $(echo '$(no)')", strings.Repeat("echo a; ", mostOfBrief/8),
+	} {
+		brief, said := run(t, harness.Request{Prompt: script})
+		whole, want := run(t, harness.Request{Prompt: script + long})
+		if with, _ := started(script + long); with != bootstrap {
+			t.Fatalf("%q is brief", script+long)
+		}
+		if with, _ := started(script); with == bootstrap {
+			t.Errorf("%q is not brief", script)
+		}
+		if a, b := strings.Join(messages(said), "\n"), strings.Join(messages(want), "\n"); brief.Success != whole.Success || !strings.HasPrefix(b, strings.TrimSpace(a)) && brief.Success {
+			t.Errorf("%q: %t, %q; read whole: %t, %q", script, brief.Success, a, whole.Success, b)
+		}
+	}
+	v, seen := run(t, harness.Request{Prompt: "echo $__script$__line", Env: map[string]string{"__script": "echo a; ", "__line": "b"}})
+	if !v.Success || len(messages(seen)) != 0 {
+		t.Errorf("of the variables by which it is read: %q", messages(seen))
+	}
+}
+
 func TestHereDocumentsFunctionsAndSettingsWork(t *testing.T) {
 	t.Parallel()
 	v, seen := run(t, harness.Request{Prompt: "f() { cat <<EOF\n$1 'and' \"quotes\"\nEOF\n}\nf hello\nset -e\nfalse\necho unreachable"})
