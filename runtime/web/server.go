@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/secret"
+	"hank/runtime/liveview"
 	"hank/runtime/verdict"
 	"hank/runtime/web/guard"
 	"hank/runtime/web/page"
@@ -124,11 +125,14 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 
 // fragment answers with the content of a place.
 func (s *Server) fragment(w http.ResponseWriter, r *http.Request) {
-	text, err := s.o.Pages.Fragment(r.Context(), page.Place{Path: strings.TrimPrefix(r.URL.Path, "/f"), Query: r.URL.Query(), Acts: s.guard.MayAct(r)})
+	path, begun := strings.TrimPrefix(r.URL.Path, "/f"), time.Now()
+	text, err := s.o.Pages.Fragment(r.Context(), page.Place{Path: path, Query: r.URL.Query(), Acts: s.guard.MayAct(r)})
 	if err != nil {
 		fail(w, err)
 		return
 	}
+	id, _ := page.Split(path)
+	s.made.Store(id, making{begun, time.Since(begun)})
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	s.write(w, text)
 }
@@ -209,6 +213,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-tick.C:
 		}
+		if s.rests(id) && time.Since(said) < s.alive {
+			continue
+		}
 		n, err := s.look(r.Context(), id, &seen)
 		if err != nil {
 			n = news{Change: true} // the page says what is wrong
@@ -222,6 +229,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		said = time.Now()
 	}
+}
+
+// rests reports whether an execution was shown so recently that a stream tells of no change yet.
+func (s *Server) rests(id string) bool {
+	m, made := s.made.Load(id)
+	return made && time.Since(m.(making).at) < liveview.Rest(m.(making).took)
 }
 
 // watched is what a stream has told of.

@@ -87,3 +87,22 @@ func TestWhoReadsSlowlyDelaysNobody(t *testing.T) {
 	}
 	eventually(t, "given up those that do not read", func() bool { return busy.Load() <= 1 }) // the stream
 }
+
+// TestAPageThatTakesLongIsShownLessOften: what viewers take of the processors does not grow with
+// the plan.
+func TestAPageThatTakesLongIsShownLessOften(t *testing.T) {
+	t.Parallel()
+	s := &Server{}
+	if s.rests("a") {
+		t.Error("a page that nobody has made is not told of")
+	}
+	for _, c := range []struct {
+		ago, took time.Duration
+		want      bool
+	}{{time.Second, time.Second, true}, {time.Minute, time.Second, false}, {time.Minute, time.Hour, false}, {time.Second, 10 * time.Millisecond, false}} {
+		s.made.Store("a", making{time.Now().Add(-c.ago), c.took})
+		if s.rests("a") != c.want || s.rests("b") {
+			t.Errorf("a page made %s ago within %s: rests %t", c.ago, c.took, !c.want)
+		}
+	}
+}

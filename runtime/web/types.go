@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"hank/runtime/web/guard"
@@ -33,7 +34,14 @@ type Server struct {
 	audit    audit
 	alive    time.Duration // how often a stream says that it is there
 	patience time.Duration // how long a client may take no part of an answer
+	made     sync.Map      // of an execution's id: the making of the newest of its pages
 	stop     context.CancelFunc
+}
+
+// making is when a page was made, and how long that took.
+type making struct {
+	at   time.Time
+	took time.Duration
 }
 
 // connection is the key of a request's connection in its context.

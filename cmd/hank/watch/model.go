@@ -42,6 +42,7 @@ type model struct {
 	follower *liveview.Follower
 	mask     func(string) string
 	focused  bool
+	took     time.Duration // the last look at the files
 
 	logOf   string // the transcript that is open
 	listed  time.Time
@@ -62,6 +63,7 @@ type (
 		of      *liveview.Follower
 		changed bool
 		err     error
+		took    time.Duration
 	}
 	openedMsg struct {
 		follower *liveview.Follower
@@ -193,9 +195,9 @@ func (m *model) readList() tea.Cmd {
 // poll looks at the files of the execution.
 func (m *model) poll() tea.Cmd {
 	f := m.follower
-	return tea.Tick(liveview.Every, func(time.Time) tea.Msg {
+	return tea.Tick(max(liveview.Every, liveview.Rest(m.took)), func(now time.Time) tea.Msg {
 		changed, err := f.Poll(m.ctx)
-		return polledMsg{f, changed, err}
+		return polledMsg{f, changed, err, time.Since(now)}
 	})
 }
 
@@ -204,6 +206,7 @@ func (m *model) polled(msg polledMsg) tea.Cmd {
 	if msg.of != m.follower {
 		return nil // another one is watched now
 	}
+	m.took = msg.took
 	if msg.err != nil {
 		m.screen.Failed(verdict.Sentence(msg.err))
 		m.stale = true
