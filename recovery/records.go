@@ -37,7 +37,7 @@ func take(m *load.Result, a githistory.Comparison, rep *finding.Report) {
 	case a.Rebuilt == nil:
 	case m.State == nil || a.Rebuilt.Lineage != m.State.Lineage:
 		m.State, m.Source = a.Rebuilt, "git"
-		m.Rebase = load.FromCheckpoints
+		m.Rebase = m.OfGit
 		rep.Repair(finding.Mended, fmt.Sprintf("state and journal are lost, and the checkpoints know everything up to event %d", m.State.Seq),
 			"they were rebuilt from the checkpoints", "the next command rebuilds them from the checkpoints")
 		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")

@@ -32,9 +32,11 @@ import (
 // adopting is why the journal of an adopted execution begins again.
 const adopting = "this execution was begun by Hankweave"
 
-// FromCheckpoints is why the journal begins again where neither it nor a state was left, and
-// in an import, where neither ever was.
-const FromCheckpoints = "state and journal were lost; they were rebuilt from the checkpoints"
+// Why the journal begins with what the checkpoints tell.
+const (
+	FromCheckpoints = "state and journal were lost; they were rebuilt from the checkpoints" // of an import, too, by older versions
+	Imported        = "imported; state and journal were made of the checkpoints"
+)
 
 // isForeign reports whether the best of the snapshots is another runtime's, in
 // an execution that hank has not written to yet.
@@ -50,6 +52,7 @@ type Result struct {
 	Lineage string
 	Source  string // who knew most: state.json, state.json.bak or journal
 	Rebase  string // why the journal must begin again; empty if it need not
+	OfGit   string // the same, where only git knows anything
 	Last    uint64 // the last event of the journal
 	High    uint64 // the highest number that was ever seen in it
 	Traces  bool   // something was there once, readable or not
@@ -86,7 +89,10 @@ type StateFile struct {
 // Git, the last source, is asked when the store is open. An error means that a newer
 // hank was here, or that the disk cannot be read. boot is the machine's present boot.
 func Load(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Report) (Result, error) {
-	m := Result{Lineage: lineage}
+	m := Result{Lineage: lineage, OfGit: FromCheckpoints}
+	if _, err := fsys.Lstat(l.Importing()); err == nil {
+		m.OfGit = Imported
+	}
 	snaps, err := snapshots(fsys, l, &m, rep)
 	if err != nil {
 		return m, err
