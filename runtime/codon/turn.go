@@ -107,7 +107,10 @@ func (t *turn) run(ctx context.Context) (ended, error) {
 		res.verdict.Failure = &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: harness.ClassInterrupted, Rule: "keeper-lost",
 			Message: "the keeper of the agent was killed, and the agent with it: the outcome of its work is unknown"}
 	}
-	err = t.write(transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: exit.Code, Signal: exit.Signal}})
+	fi, err := t.log.Stat()
+	if err == nil {
+		err = t.write(transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: exit.Code, Signal: exit.Signal, Offset: fi.Size()}})
+	}
 	return res, errors.Join(err, t.log.Sync())
 }
 

@@ -21,6 +21,7 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/history"
 	"hank/runtime/keeper"
+	"hank/runtime/losses"
 	"hank/runtime/rig"
 	"hank/state"
 	"hank/state/costindex"
@@ -364,7 +365,11 @@ func Collect(ctx context.Context, root string, p Policy, work execution.Work) ([
 		if !g.Remove || g.Kind == Index {
 			continue
 		}
-		if err := g.delete(); err != nil {
+		err := s.recordDeletion(x, g)
+		if err == nil {
+			err = g.delete()
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("deleting %s: %w", g.Path, err))
 			continue
 		}
@@ -381,6 +386,19 @@ func Collect(ctx context.Context, root string, p Policy, work execution.Work) ([
 		return gone, err
 	}
 	return append(gone, g), nil
+}
+
+// recordDeletion records whose transcripts go, durably: a rollback may need their run again,
+// and they are not lost then.
+func (s *sweep) recordDeletion(x *execution.Execution, g Garbage) error {
+	id := state.RunID(filepath.Base(g.Path))
+	if g.Kind != Transcripts || s.state.Run(id) == nil {
+		return nil
+	}
+	if err := x.Note(losses.Deleted, losses.Deletion{RunID: id}); err != nil {
+		return err
+	}
+	return x.Sync()
 }
 
 // dropIndex deletes what is recreated when it is needed. A cost index that

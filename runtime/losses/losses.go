@@ -1,5 +1,5 @@
-// Package losses finds what is no longer there of what an execution has written beside its
-// state and its checkpoints: transcripts of agents, and events of the journal.
+// Package losses finds what is no longer there of what an execution has written, and what its
+// state does not name: transcripts of agents, events of the journal, and checkpoints.
 //
 // It only reads, and reports as lost only what the records prove was written. No command
 // brings any of it back, and an execution can continue without it.
@@ -7,6 +7,7 @@ package losses
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
+	"github.com/go-json-experiment/json"
+
+	"hank/checkpoint/repair"
 	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery"
@@ -27,15 +32,39 @@ import (
 	"hank/state/journal"
 )
 
-// Find looks at all transcripts and at the journal.
-func Find(v *recovery.View) (found []finding.Finding) {
+// Find looks at all transcripts, at the journal, and where the history of checkpoints ends.
+func Find(ctx context.Context, v *recovery.View) (found []finding.Finding) {
 	if text := transcripts(v); text != "" {
 		found = append(found, finding.Finding{Severity: finding.Lost, What: text})
 	}
 	if text := events(v); text != "" {
 		found = append(found, finding.Finding{Severity: finding.Lost, What: text})
 	}
+	for _, text := range ends(ctx, v) {
+		found = append(found, finding.Finding{Severity: finding.Lost, What: text})
+	}
 	return found
+}
+
+// ends are sentences about the checkpoints at which the history was ended because they are
+// lost, and which the state does not name: those are counted elsewhere.
+func ends(ctx context.Context, v *recovery.View) (all []string) {
+	store, err := v.Store()
+	if err != nil {
+		return nil // whoever needs checkpoints says so
+	}
+	defer store.Close()
+	lost, err := repair.Ends(ctx, store.DB)
+	if err != nil {
+		return nil // which the check of the store says
+	}
+	known := recovery.KnownCheckpoints(v.State)
+	for _, end := range lost {
+		if !slices.ContainsFunc(known, func(k recovery.Known) bool { return k.SHA == state.SHA(end.Lost) }) {
+			all = append(all, fmt.Sprintf("checkpoint %.12s cannot be read; it came right before checkpoint %.12s, with which the history begins there now", end.Lost, end.Before))
+		}
+	}
+	return all
 }
 
 // fault is what a transcript lacks.
@@ -47,6 +76,7 @@ const (
 	gone  fault = "is not there"
 	empty fault = "is empty"
 	cut   fault = "has lost its end"
+	holed fault = "has lost a part before its end"
 )
 
 // faultOf looks at the transcript of a record that has the path of one. known: hank had written
@@ -54,22 +84,27 @@ const (
 //
 //   - The file is made, and gets its first entry, before its path is recorded.
 //   - The last entry of each turn is the exit of its process. It is synced before the codon
-//     is recorded as completed or failed.
+//     is recorded as completed or failed, and has its place in the file.
 func faultOf(l layout.Layout, c *state.Codon) (f fault, known bool) {
 	path := l.Resolve(c.ClaudeLogPath)
 	of := c.Harness != "" // else it is Hankweave's
 	switch fi, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && !fi.Mode().IsRegular():
+	case IsGone(fi, err):
 		_, err := os.Stat(filepath.Dir(path))
 		return gone, of && err == nil // an import has no directory either, and gc deletes it whole
 	case err != nil:
 		return none, false
 	case fi.Size() == 0:
 		return empty, of
-	case of && hadEnded(c) && !endsWithExit(path, fi.Size()):
-		return cut, true
+	case of && hadEnded(c):
+		f = faultAtEnd(path, fi.Size())
 	}
-	return none, false
+	return f, f != none
+}
+
+// IsGone reports whether no file is where one was looked for.
+func IsGone(fi fs.FileInfo, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !fi.Mode().IsRegular()
 }
 
 // Text is a sentence about the transcript of a record, for those who read it; empty where
@@ -85,7 +120,7 @@ func Text(l layout.Layout, c *state.Codon) string {
 		return ""
 	case gone:
 		text = "no such transcript: " + term.ShortPath(l.Resolve(c.ClaudeLogPath))
-	case cut:
+	case cut, holed:
 		return text
 	}
 	if known {
@@ -105,28 +140,34 @@ func hadEnded(c *state.Codon) bool {
 	return c.FailureReason != nil && c.FailureReason.Class != "start" // of a turn that did not begin
 }
 
-// endsWithExit reports whether the last line of a transcript is the exit of a process, or
-// cannot be read.
-func endsWithExit(path string, size int64) bool {
+// faultAtEnd is what the last line of a transcript shows, which must be the exit of a process.
+func faultAtEnd(path string, size int64) fault {
 	f, err := os.Open(path)
 	if err != nil {
-		return true
+		return none
 	}
 	defer f.Close()
 	text := make([]byte, min(size, 4<<10)) // an exit is shorter
 	if _, err := f.ReadAt(text, size-int64(len(text))); err != nil {
-		return true
+		return none
 	}
 	whole, ends := bytes.CutSuffix(text, []byte("\n"))
-	e, err := transcript.Parse(whole[bytes.LastIndexByte(whole, '\n')+1:])
-	return ends && err == nil && e.Stream == transcript.StreamExit
+	last := whole[bytes.LastIndexByte(whole, '\n')+1:]
+	switch e, err := transcript.Parse(last); {
+	case !ends || err != nil || e.Stream != transcript.StreamExit:
+		return cut
+	case e.Exit.Offset > size-int64(len(last))-1:
+		return holed
+	}
+	return none
 }
 
 // transcripts is a sentence about the transcripts that are known to lack something. One that
-// is gone counts while its run is needed: gc deletes others.
+// is gone counts while its run is needed, and unless gc has deleted it: gc deletes those of
+// others, and older versions of it did not record that.
 func transcripts(v *recovery.View) string {
 	needed := v.State.Needed()
-	began := sync.OnceValue(func() map[state.RunID]bool { return begunHere(v) })
+	told := sync.OnceValue(func() runs { return journaled(v) })
 	var lost []string
 	for _, r := range slices.Backward(v.State.Runs) {
 		for i := range r.Len() {
@@ -135,8 +176,8 @@ func transcripts(v *recovery.View) string {
 				continue
 			}
 			f, known := faultOf(v.Layout, c)
-			if f == gone && needed[r.RunID] && !known && c.Harness != "" {
-				known = began()[r.RunID]
+			if f == gone && needed[r.RunID] {
+				known = (known || c.Harness != "" && told().begun[r.RunID]) && !told().deleted[r.RunID]
 			}
 			if f == none || !known || f == gone && !needed[r.RunID] {
 				continue
@@ -168,22 +209,48 @@ func listed(all []string) string {
 	return text
 }
 
-// begunHere are the runs of whose beginning the journal tells: an import does not bring those
-// events. Complexity: the journal.
-func begunHere(v *recovery.View) map[state.RunID]bool {
-	begun := map[state.RunID]bool{}
-	_ = journal.ReadWanted(vfs.OS, v.Layout.Events(), 1, func(_, data []byte) bool {
+// Deleted is the type of the events with which hank gc records whose transcripts it deletes.
+const Deleted = "transcripts.deleted"
+
+// Deletion are the data of such an event.
+type Deletion struct {
+	RunID state.RunID `json:"runId"`
+}
+
+// runs is what the journal tells of runs and their transcripts.
+type runs struct {
+	begun   map[state.RunID]bool // here: an import does not bring those events
+	deleted map[state.RunID]bool // by hank gc
+}
+
+// journaled reads the journal, past what is damaged. Complexity: the journal.
+func journaled(v *recovery.View) runs {
+	told := runs{map[state.RunID]bool{}, map[state.RunID]bool{}}
+	wanted := func(quotedType, data []byte) bool {
 		of, known := state.TypeIn(data)
-		return known && of == state.RunStarted{}.Type()
-	}, func(e journal.Event) error {
-		if t, err := state.Decode(e.Data); err == nil {
+		return known && of == state.RunStarted{}.Type() || string(quotedType) == `"`+Deleted+`"`
+	}
+	take := func(e journal.Event) error {
+		if e.Type == Deleted {
+			var of Deletion
+			if json.Unmarshal(e.Data, &of) == nil {
+				told.deleted[of.RunID] = true
+			}
+		} else if t, err := state.Decode(e.Data); err == nil {
 			if started, is := t.(state.RunStarted); is && started.Run != nil {
-				begun[started.Run.RunID] = true
+				told.begun[started.Run.RunID] = true
 			}
 		}
 		return nil
-	})
-	return begun
+	}
+	for from := uint64(1); ; {
+		err := journal.ReadWanted(vfs.OS, v.Layout.Events(), from, wanted, take)
+		var gap *journal.GapError
+		if !errors.As(err, &gap) || gap.Next <= from {
+			return told
+		}
+		from = gap.Next
+	}
 }
 
 // events is a sentence about the events that the journal lacks.
@@ -222,19 +289,19 @@ func events(v *recovery.View) string {
 	return at + listed(list) + strings.ReplaceAll(": `hank events` does not show THEM, and a rollback, retry or restore among THEM is not told any more; the execution can continue without THEM", "THEM", them)
 }
 
-// imported reports whether the journal begins with what an import has made of checkpoints: it
-// gives the same reason as one after a loss, but the directories of the runs before it never
-// were here.
+// imported reports whether the journal begins with what an import has made of checkpoints. An
+// older hank gave the same reason as after a loss: there the runs before it are older than the
+// execution, and their directories never were here.
 func imported(v *recovery.View, base uint64) bool {
 	read := errors.New("read")
 	is := false
 	_ = journal.Read(vfs.OS, v.Layout.Events(), base, func(e journal.Event) error {
 		t, err := state.Decode(e.Data)
 		of, rebased := t.(state.Rebased)
-		is = err == nil && rebased && of.Reason == load.FromCheckpoints && !slices.ContainsFunc(v.State.Runs, func(r *state.Run) bool {
+		is = err == nil && rebased && (of.Reason == load.Imported || of.Reason == load.FromCheckpoints && !slices.ContainsFunc(v.State.Runs, func(r *state.Run) bool {
 			_, err := os.Stat(v.Layout.RunDir(r.RunID))
-			return r.StartTime.Before(e.Timestamp) && err == nil
-		})
+			return r.StartTime.Before(e.Timestamp) && (err == nil || !r.StartTime.Before(v.Meta.CreatedAt.Time))
+		}))
 		return read
 	})
 	return is

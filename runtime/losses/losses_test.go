@@ -21,6 +21,9 @@ func TestWhatIsProvenOfATranscript(t *testing.T) {
 	}
 	begun := line(transcript.StreamStart) + line(transcript.Stdout)
 	whole := begun + line(transcript.StreamExit)
+	exitAt := func(n int) string {
+		return string(transcript.Entry{At: time.Unix(1, 0), Stream: transcript.StreamExit, Exit: transcript.Exit{Offset: int64(n)}}.Append(nil))
+	}
 	completed := state.Codon{Harness: "shell", Status: state.Completed}
 	failed := func(interrupted, class string) state.Codon {
 		return state.Codon{Harness: "shell", Status: state.Failed, FailedDuring: state.Running, Interrupted: interrupted, FailureReason: &state.FailureReason{Class: class}}
@@ -46,6 +49,9 @@ func TestWhatIsProvenOfATranscript(t *testing.T) {
 		"cut in its first line":                   {completed, whole[:5], "the transcript has lost its end"},
 		"cut, of a codon that failed":             {failed("", "exit"), begun, "the transcript has lost its end"},
 		"cut, of a codon that was stopped":        {failed("stop", "interrupted"), begun, "the transcript has lost its end"},
+		"whole, with the place of its exit":       {completed, begun + exitAt(len(begun)), ""},
+		"without a line before its end":           {completed, line(transcript.StreamStart) + exitAt(len(begun)), "the transcript has lost a part before its end"},
+		"with lines that somebody has added":      {completed, begun + begun + exitAt(len(begun)), ""},
 		"without an exit after a crash":           {failed(state.InterruptedByCrash, "interrupted"), begun, ""},
 		"without an exit after a pause":           {failed(state.InterruptedByPause, "interrupted"), begun, ""},
 		"of a turn that did not begin":            {failed("", "start"), begun, ""},

@@ -162,7 +162,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	if s.noSession != nil {
 		d.Findings = append(d.Findings, *s.noSession)
 	}
-	d.unsure, d.gone = v.Report.Unsure, losses.Find(v)
+	d.unsure, d.gone = v.Report.Unsure, losses.Find(ctx, v)
 	d.Safe = append(d.Safe, fmt.Sprintf("data intact up to event %d (%s)", d.Seq, d.Source))
 	validation := v.Validate()
 	d.Validation = &validation

@@ -206,7 +206,7 @@ func openTranscript(v *recovery.View, a Attempt, to LogView) (*openedTranscript,
 		return nil, nil
 	}
 	path := v.Layout.Resolve(a.ClaudeLogPath)
-	if fi, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
+	if losses.IsGone(os.Stat(path)) {
 		return nil, &exitcode.UsageError{Why: losses.Text(v.Layout, a.Codon)}
 	}
 	f, err := os.Open(path)

@@ -7,7 +7,7 @@
 //	{"at":…,"stream":"stdout","event":{"type":"system",…}}   a line that is a JSON object, as it is
 //	{"at":…,"stream":"stderr","line":"warning: …"}           any other line
 //	{"at":…,"stream":"stdout","base64":"/w=="}               a line that is not UTF-8
-//	{"at":…,"stream":"exit","exit":{"code":-1,"signal":"SIGTERM"}}
+//	{"at":…,"stream":"exit","exit":{"code":-1,"signal":"SIGTERM","offset":2048}}
 //
 // A turn, which is one process of the agent, begins with its start and ends
 // with its exit; the exit is missing if the runtime itself died. A codon that
@@ -74,6 +74,7 @@ func (c Count) Tokens() state.Tokens {
 type Exit struct {
 	Code   int    `json:"code"`             // -1 after a signal
 	Signal string `json:"signal,omitempty"` // SIGTERM
+	Offset int64  `json:"offset,omitempty"` // of the entry in the transcript; 0: an older version wrote none
 }
 
 // Entry is one line of a transcript. Stream says which of the other fields is

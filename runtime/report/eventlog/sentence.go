@@ -20,6 +20,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/harness"
+	"hank/runtime/losses"
 	"hank/runtime/report"
 	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
@@ -31,7 +32,7 @@ var repeating = []string{"codon.started", "codon.completed"}
 
 // eventTypes are the types of events: those that are published, and hank's own.
 func eventTypes() []string {
-	types := []string{alert.Event, "checkpoint.private", "codon.fallback", "codon.stuck", "data.changed", "run.waited", "run.waiting", "sandbox.applied"}
+	types := []string{alert.Event, "checkpoint.private", "codon.fallback", "codon.stuck", "data.changed", "run.waited", "run.waiting", "sandbox.applied", losses.Deleted}
 	for _, e := range eventfields.All() {
 		types = append(types, e.Type)
 	}
@@ -272,6 +273,7 @@ func elements(list jsontext.Value) int {
 // note has the members of events that change no state.
 type note struct {
 	CodonID    string         `json:"codonId"`
+	RunID      string         `json:"runId"`
 	Action     string         `json:"action"`
 	Content    string         `json:"content"`
 	ToolName   string         `json:"toolName"`
@@ -390,6 +392,8 @@ func (n note) words(of string) string {
 		return n.Waiting.Says()
 	case "run.waited":
 		return "the wait for the provider is over"
+	case losses.Deleted:
+		return "the transcripts of run " + n.RunID + " are deleted as no longer needed"
 	case "sandbox.applied":
 		return "agents, rigs and checks write only in " + strings.Join(n.Writable, ", ")
 	case state.BudgetSummaryEvent:
