@@ -271,24 +271,20 @@ func EndHistories(s *packdb.DB, at []packdb.SHA) (cut, joined []packdb.SHA, err 
 	return cut, joined, s.SetShallow(ids)
 }
 
-// An End is where a history ends because what comes before is lost.
-type End struct{ Lost, Before packdb.SHA }
+// An End is a commit with which a history begins, as its parents do not count, and one of them.
+type End struct{ First, Before packdb.SHA }
 
-// Ends lists what comes right before commits that count as having no parents, and still cannot
-// be read whole.
-func Ends(ctx context.Context, s *packdb.DB) (ends []End, err error) {
+// Ends lists where the histories begin that EndHistories has ended.
+func Ends(s *packdb.DB) (ends []End, err error) {
 	at, err := s.Shallow()
-	w := &surveyor{verifier: NewVerifier(ctx, s)}
 	for _, id := range at {
-		parents, perr := w.parents(packdb.SHA(id.String()))
-		if perr != nil && !packdb.IsMissing(perr) {
-			return nil, perr
+		c, cerr := gitobject.GetCommit(s, id)
+		if cerr != nil && !packdb.IsMissing(cerr) {
+			return nil, cerr
 		}
-		for _, p := range parents {
-			if whole, werr := w.verifier.IsComplete(p); werr != nil {
-				return nil, werr
-			} else if !whole {
-				ends = append(ends, End{p, packdb.SHA(id.String())})
+		if cerr == nil {
+			for _, p := range packdb.ParentsOf(c) {
+				ends = append(ends, End{packdb.SHA(id.String()), p})
 			}
 		}
 	}

@@ -20,11 +20,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"hank/checkpoint"
 	"hank/checkpoint/repair"
 	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery"
+	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/recovery/load"
 	"hank/runtime/harness/transcript"
@@ -32,7 +35,7 @@ import (
 	"hank/state/journal"
 )
 
-// Find looks at all transcripts, at the journal, and where the history of checkpoints ends.
+// Find looks at all transcripts, at the journal, and at what repairs have given up.
 func Find(ctx context.Context, v *recovery.View) (found []finding.Finding) {
 	if text := transcripts(v); text != "" {
 		found = append(found, finding.Finding{Severity: finding.Lost, What: text})
@@ -40,28 +43,44 @@ func Find(ctx context.Context, v *recovery.View) (found []finding.Finding) {
 	if text := events(v); text != "" {
 		found = append(found, finding.Finding{Severity: finding.Lost, What: text})
 	}
-	for _, text := range ends(ctx, v) {
+	for _, text := range checkpoints(ctx, v) {
 		found = append(found, finding.Finding{Severity: finding.Lost, What: text})
 	}
 	return found
 }
 
-// ends are sentences about the checkpoints at which the history was ended because they are
-// lost, and which the state does not name: those are counted elsewhere.
-func ends(ctx context.Context, v *recovery.View) (all []string) {
+// checkpoints are sentences about those that a repair has given up, and that the state does
+// not name: these are counted elsewhere.
+func checkpoints(ctx context.Context, v *recovery.View) (all []string) {
 	store, err := v.Store()
-	if err != nil {
+	if err != nil || v.Live {
 		return nil // whoever needs checkpoints says so
 	}
 	defer store.Close()
-	lost, err := repair.Ends(ctx, store.DB)
-	if err != nil {
-		return nil // which the check of the store says
+	verifier, named := store.Verifier(ctx), map[state.SHA]bool{}
+	for _, k := range recovery.KnownCheckpoints(v.State) {
+		named[k.SHA] = true
 	}
-	known := recovery.KnownCheckpoints(v.State)
-	for _, end := range lost {
-		if !slices.ContainsFunc(known, func(k recovery.Known) bool { return k.SHA == state.SHA(end.Lost) }) {
-			all = append(all, fmt.Sprintf("checkpoint %.12s cannot be read; it came right before checkpoint %.12s, with which the history begins there now", end.Lost, end.Before))
+	add := func(sha state.SHA, format string, args ...any) {
+		if whole, err := verifier.IsComplete(checkpoint.SHA(sha)); err == nil && !whole && !named[sha] {
+			named[sha] = true
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	ends, _ := repair.Ends(store.DB) // what cannot be read of it the check of the store says
+	for _, end := range ends {
+		add(state.SHA(end.Before), "checkpoint %.12s cannot be read whole; it came right before checkpoint %.12s, with which the history begins there now", end.Before, end.First)
+	}
+	for _, name := range v.Quarantined() {
+		path := filepath.Join(v.Layout.Quarantine(), name)
+		why, _ := os.ReadFile(path + ".why") // without it there is nothing to be said
+		if !strings.HasSuffix(strings.TrimSpace(string(why)), execution.ErrLostTip.Error()) {
+			continue
+		}
+		text, _ := os.ReadFile(path)
+		sha, ref, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+		if branch := strings.TrimPrefix(ref, githistory.Heads); strings.HasPrefix(branch, "recovery/") && v.State.RemovedAt(branch) == nil {
+			add(state.SHA(sha), "checkpoint %.12s, the newest of branch %s, cannot be read whole", sha, branch)
 		}
 	}
 	return all
