@@ -158,7 +158,7 @@ func shorten(x *execution.Execution, cuts []checkpoint.SHA) error {
 
 func moveLostTip(x *execution.Execution, tip repair.LostTip) error {
 	branch := strings.TrimPrefix(tip.Name, githistory.Heads)
-	if err := noteReference(x, tip.Name, tip.SHA, execution.ErrLostTip); err != nil {
+	if err := noteReference(x, tip.Name, tip.SHA, githistory.ErrLostTip); err != nil {
 		return err
 	}
 	if err := x.Store.SetRef(tip.Name, tip.SHA, tip.Nearest); err != nil {

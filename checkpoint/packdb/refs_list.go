@@ -81,6 +81,9 @@ func (s *DB) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error
 // walkRefs calls fn for each file below a directory of references.
 func (s *DB) walkRefs(dir string, fn func(name string) error) error {
 	list, err := s.FS.ReadDir(filepath.Join(s.Dir, filepath.FromSlash(dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // see Open
+	}
 	if err != nil {
 		return fmt.Errorf("listing references: %w", err)
 	}

@@ -116,7 +116,13 @@ func Open(o Options) (*DB, error) {
 		return nil, err
 	}
 	for _, name := range []string{"objects/pack", "refs/heads"} {
-		if _, err := s.FS.Lstat(filepath.Join(s.Dir, name)); err != nil {
+		_, err := s.FS.Lstat(filepath.Join(s.Dir, name))
+		if own := name == "refs/heads" && !o.Shared; own && errors.Is(err, fs.ErrNotExist) {
+			if err = nil; !o.ReadOnly { // the references are lost, and no object is; or a copy has left out what was empty
+				err = vfs.MkdirAll(s.FS, filepath.Join(s.Dir, name), 0o700)
+			}
+		}
+		if err != nil {
 			return nil, &DamagedError{Path: s.Dir, Why: name + " cannot be found", Err: err}
 		}
 	}

@@ -10,9 +10,6 @@ import (
 // ErrOfOrigin is said of what a copy has brought along.
 var ErrOfOrigin = errors.New("it is of the execution that this is a copy of; nothing in it is damaged")
 
-// ErrLostTip is said of a reference whose branch a repair has ended before what it led to.
-var ErrLostTip = errors.New("it led to a checkpoint that cannot be read whole")
-
 // QuarantineObstacles sets the obstacles aside.
 func (x *Execution) QuarantineObstacles() error {
 	q, obstacles := x.quarantine(), layout.Obstacles(x.FS, x.Layout)

@@ -78,6 +78,9 @@ type LostTip struct {
 	Why    error
 }
 
+// ErrLostTip is said of a reference that a repair has moved from what it led to.
+var ErrLostTip = errors.New("it led to a checkpoint that cannot be read whole")
+
 // Compare compares what the other sources know with the branches:
 //
 //  1. A tip that the state knows says nothing new.

@@ -25,7 +25,6 @@ import (
 	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery"
-	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
@@ -74,7 +73,7 @@ func checkpoints(ctx context.Context, v *recovery.View) (all []string) {
 	for _, name := range v.Quarantined() {
 		path := filepath.Join(v.Layout.Quarantine(), name)
 		why, _ := os.ReadFile(path + ".why") // without it there is nothing to be said
-		if !strings.HasSuffix(strings.TrimSpace(string(why)), execution.ErrLostTip.Error()) {
+		if !strings.HasSuffix(strings.TrimSpace(string(why)), githistory.ErrLostTip.Error()) {
 			continue
 		}
 		text, _ := os.ReadFile(path)
