@@ -45,7 +45,7 @@ func planBranches(s *subject) ([]Repair, error) {
 		err = fmt.Errorf("comparing the branches with the state: %w", err)
 	}
 	for i := range p.repairs {
-		p.repairs[i].diverged = true
+		p.repairs[i].leads = p.refs
 	}
 	return p.repairs, err
 }

@@ -139,6 +139,8 @@ type View struct {
 	Repairs []Repair
 	Holder  *lock.LockInfo // who says to hold it; see Live
 	Live    bool           // a runtime is running
+	// Branches are where branches lead after Repairs; nil: where they do.
+	Branches map[string]checkpoint.SHA
 	// Blocked is what the user must do about the workspace before anything else;
 	// nil: nothing. It is in Report, too.
 	Blocked *finding.DecisionError
@@ -148,7 +150,6 @@ type View struct {
 	fs       vfs.FS
 	metaErr  error                 // why Meta could not be read
 	history  githistory.Comparison // what git adds to the other records
-	diverged bool                  // git and the other records: there are branches to be repaired
 	changed  bool                  // State is not what was read, but what the next opening makes of it
 	storeErr error                 // why the checkpoints cannot be used
 	outline  *plan.Outline         // of its program, once it was asked for
@@ -257,7 +258,7 @@ func (v *View) readSummary() bool {
 	}
 	v.Head = head
 	v.conclude(m)
-	return !v.diverged && !v.changed
+	return v.Branches == nil && !v.changed
 }
 
 // read reads the state from whichever source knows most of it.
@@ -365,8 +366,7 @@ func (v *View) askAboutPlace(m load.Result) *finding.DecisionError {
 
 func ofThisBoot(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) }
 
-// storeLost asks what is to become of an execution whose checkpoints are lost with
-// their store, or of a store that this user may not use.
+// storeLost asks what becomes of a store that is lost, or that this user may not use.
 func (v *View) storeLost() *finding.DecisionError {
 	if v.storeErr == nil {
 		return nil
@@ -430,7 +430,9 @@ func (v *View) plan(repairs []Repair) {
 			r = pausedNoMore(r)
 		}
 		v.Repairs = append(v.Repairs, r)
-		v.diverged = v.diverged || r.diverged
+		if r.leads != nil {
+			v.Branches = r.leads
+		}
 		if r.next != nil {
 			v.State, v.Head, v.changed = r.next, r.next.Summary(), true
 		}
@@ -444,8 +446,7 @@ func (v *View) plan(repairs []Repair) {
 	}
 }
 
-// beginning is how long a directory of hank's own that is empty may be one that
-// somebody has just made and not locked yet.
+// beginning is how long an empty directory of hank's own may be one that was just made.
 const beginning = 200 * time.Millisecond
 
 // holdsOrBegins reports whether somebody holds the execution. A directory without
@@ -560,8 +561,7 @@ func (v *View) flockTrusted() bool {
 	return lock.FlockTrusted(dir)
 }
 
-// openStore opens the checkpoint store for reading: the stat cache is used, and left as
-// it is.
+// openStore opens the checkpoint store for reading: the stat cache is used and not written.
 func (v *View) openStore() (*checkpoint.Store, error) {
 	store, err := checkpoint.Open(checkpoint.Options{FS: v.fs, Dir: v.Layout.Store(), CacheFile: v.Layout.StatCache(), BootID: layout.Boot(), ReadOnly: true})
 	if err != nil && layout.InTheWay(v.fs, filepath.Dir(v.Layout.Store())) != nil { // it goes to quarantine

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -29,6 +31,12 @@ func (r *CheckReport) IsComplete() bool { return len(r.Problems) == 0 }
 // that it leads to. It is as strict as git fsck about what checkpoints need.
 // The error is about reading, not about what was read.
 func Check(ctx context.Context, s *packdb.DB) (*CheckReport, error) {
+	return CheckAfter(ctx, s, nil)
+}
+
+// CheckAfter is Check of a store whose branches lead where they will after a repair of the
+// references; nil: where they do.
+func CheckAfter(ctx context.Context, s *packdb.DB, branches map[string]packdb.SHA) (*CheckReport, error) {
 	c := &checker{s: s, ctx: ctx, seen: map[plumbing.Hash]bool{}, named: map[string]bool{}}
 	_, packs := s.Sources()
 	for _, p := range packs {
@@ -48,9 +56,18 @@ func Check(ctx context.Context, s *packdb.DB) (*CheckReport, error) {
 			c.problem("%s has no index, and none can be made of it: %v", pack, err)
 		}
 	}
-	refs, err := s.Refs("refs/")
+	refs, damaged, err := s.ReadableRefs("refs/")
+	if err == nil && len(damaged) > 0 && branches == nil {
+		err = damaged[0]
+	}
 	if err != nil {
 		c.problem("the references: %v", err)
+	}
+	if branches != nil {
+		maps.DeleteFunc(refs, func(name string, _ packdb.SHA) bool { return strings.HasPrefix(name, packdb.Branches) })
+	}
+	for branch, sha := range branches {
+		refs[packdb.Branches+branch] = sha
 	}
 	for name, sha := range refs {
 		c.report.References++

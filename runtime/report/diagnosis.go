@@ -383,7 +383,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		return err
 	}
 	defer store.Close()
-	report, err := repair.Check(ctx, store.DB)
+	report, err := repair.CheckAfter(ctx, store.DB, v.Branches)
 	if err != nil {
 		return err
 	}
@@ -436,7 +436,7 @@ func (d *Diagnosis) judge(after *Fix) {
 	case d.Live:
 		d.Next = "a run is in progress: `hank status`"
 	case d.Command != "" && broken && !d.unindexed:
-		d.Next = d.Command + "; first restore the damaged files from a backup, if you have one: otherwise their contents are lost"
+		d.Next = d.Command + "; first restore the damaged files from a backup, if you have one: otherwise what cannot be saved of them is lost"
 	case d.Command != "":
 		d.Next = d.Command
 		if strings.HasPrefix(d.Command, "hank r") {
@@ -446,7 +446,7 @@ func (d *Diagnosis) judge(after *Fix) {
 			d.Next += "; or " + advice.Quote(d.Resume) + " to resume the agent's interrupted session"
 		}
 	case broken:
-		d.Next = "restore the damaged files from a backup, if you have one: otherwise their contents are lost"
+		d.Next = "restore the damaged files from a backup, if you have one: otherwise what cannot be saved of them is lost"
 	case d.decided != "":
 		d.Next = advice.Quote(d.decided) + Before(d.first)
 	case d.Condition == NeedsYou && d.choice != "":
