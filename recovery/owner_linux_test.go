@@ -114,9 +114,12 @@ func TestFilesThatTheirModeClosesAreNamedWithTheCommandThatOpensThem(t *testing.
 	t.Parallel()
 	for name, path := range map[string]func(layout.Layout) string{
 		"state.json": layout.Layout.State, "execution-meta.json": layout.Layout.Meta, "the journal": layout.Layout.Events, "the store": layout.Layout.Store, "all": layout.Layout.Hankweave,
-		"a segment":     func(l layout.Layout) string { return filepath.Join(l.Events(), "events.jsonl") },
-		"a pack":        func(l layout.Layout) string { return layout.FilesIn(filepath.Join(l.Store(), "objects", "pack"))[0] },
-		"the workspace": func(l layout.Layout) string { return l.Workspace },
+		"a segment":      func(l layout.Layout) string { return filepath.Join(l.Events(), "events.jsonl") },
+		"a pack":         func(l layout.Layout) string { return layout.FilesIn(filepath.Join(l.Store(), "objects", "pack"))[0] },
+		"the objects":    func(l layout.Layout) string { return filepath.Join(l.Store(), "objects") },
+		"the references": func(l layout.Layout) string { return filepath.Join(l.Store(), "refs") },
+		"a reference":    func(l layout.Layout) string { return filepath.Join(l.Store(), "refs", "heads", "main") },
+		"the workspace":  func(l layout.Layout) string { return l.Workspace },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -50,14 +50,15 @@ func (l Layout) needed() []struct {
 	how   uint32
 	names []string
 } {
-	packs := filepath.Join(l.Store(), "objects", "pack")
+	objects, refs := filepath.Join(l.Store(), "objects"), filepath.Join(l.Store(), "refs")
+	packs, heads := filepath.Join(objects, "pack"), filepath.Join(refs, "heads")
 	return []struct {
 		how   uint32
 		names []string
 	}{
 		{unix.R_OK | unix.W_OK | unix.X_OK, []string{l.Hankweave(), l.Events(), l.Runs(), l.Index(), l.Quarantine(), l.Homes(), l.Temps(),
-			filepath.Dir(l.Store()), l.Store(), packs, filepath.Join(l.Store(), "refs", "heads")}},
-		{unix.R_OK, append(FilesIn(packs), l.State(), l.State()+".bak", l.Meta(), l.Lock(), l.Manifest(), filepath.Join(l.Store(), "HEAD"), filepath.Join(l.Store(), "config"))},
+			filepath.Dir(l.Store()), l.Store(), objects, packs, refs, heads}},
+		{unix.R_OK, append(append(FilesIn(packs), FilesIn(heads)...), l.State(), l.State()+".bak", l.Meta(), l.Lock(), l.Manifest(), filepath.Join(l.Store(), "HEAD"), filepath.Join(l.Store(), "config"), filepath.Join(l.Store(), "packed-refs"))},
 		{unix.R_OK | unix.W_OK, FilesIn(l.Events())},
 	}
 }

@@ -93,8 +93,7 @@ type Fix struct {
 	Decision error // why it was refused: the user has to decide something first
 }
 
-// Examine looks at everything of an execution without changing it, after a fix or,
-// where that is nil, as it is. The commands have the option, see ReadStatus.
+// Examine looks at all of an execution, after a fix or, without one, as it is. The commands have the option, see ReadStatus.
 func Examine(ctx context.Context, root string, in Settings, after *Fix, option string) *Diagnosis {
 	d := examine(ctx, root, in, option)
 	if after != nil {
@@ -195,8 +194,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	return d
 }
 
-// examineAgents says that the command to run next would miss an agent, or something
-// else that the hank requires.
+// examineAgents says that the command to run next would miss something that the hank requires.
 func (d *Diagnosis) examineAgents(ctx context.Context, v *recovery.View) {
 	if d.Live || !isDriven(d.Command) {
 		return
@@ -208,9 +206,8 @@ func (d *Diagnosis) examineAgents(ctx context.Context, v *recovery.View) {
 	}
 }
 
-// examineDecisions says what the command to run next would decide for the user, who
-// has not: to spend more than a limit allows, or to continue after crashes of which a
-// supervisor has had enough. A program is given no command for that.
+// examineDecisions says what the command to run next would decide for the user: to spend more than
+// a limit allows, or to continue after many crashes. A program is given no command for that.
 func (d *Diagnosis) examineDecisions(v *recovery.View) {
 	if d.Live || !isDriven(d.Command) {
 		return
@@ -238,12 +235,15 @@ func (d *Diagnosis) examineSettings(wrong error) {
 	d.Command, d.Choices, d.first = command, choices, correctSettings
 }
 
-// examineQuestion says what the command to run next would ask.
+// examineQuestion says what the command to run next would ask, or what it could not read.
 func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layers config.Layers) {
 	err := question.Question(ctx, v, layers, d.Command)
 	var decision *finding.DecisionError
 	if !errors.As(err, &decision) {
-		return // what cannot be read is said elsewhere
+		if unstable := new(checkpoint.UnstableError); errors.As(err, &unstable) && v.Unreadable() == "" { // else it is said elsewhere
+			d.block(unstable)
+		}
+		return
 	}
 	broken := d.Command == fixCommand
 	d.Findings = withoutGone(d.Findings, v)
