@@ -1,8 +1,6 @@
 package page
 
 import (
-	"errors"
-	"io/fs"
 	"net/url"
 	"strconv"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"hank/runtime/harness/transcript"
 	"hank/runtime/lines"
 	"hank/runtime/logview"
+	"hank/runtime/losses"
 	"hank/state"
 )
 
@@ -25,6 +24,7 @@ type log struct {
 	Earlier, Later int    // where the ranges beside it begin; 0: there is none
 	Follows        bool   // the end is shown, and more may come
 	Missing        string // why there is none
+	Lost           string // what is known to be wrong with it, where its end is shown
 }
 
 // How much of a transcript a page shows.
@@ -73,9 +73,14 @@ func (e *execution) transcript(run state.RunID, c *state.Codon, q url.Values, co
 		return t.each(f, c, first, count, add)
 	})
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case err == nil && t.Later == 0 && t.Find == "" && q.Get("line") == "":
+		if text := losses.Text(e.view.Layout, c); text != "" {
+			t.Lost = strings.ToUpper(text[:1]) + text[1:] + "."
+		}
+	case err == nil:
+	case losses.IsGone(nil, err):
 		t.Missing = "The transcript is not there any more."
-	case err != nil:
+	default:
 		t.Missing = err.Error()
 	}
 	return t
