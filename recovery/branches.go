@@ -124,6 +124,7 @@ func (p *branchPlan) dropTip(a githistory.Comparison, l githistory.LostTip) {
 			Will: fmt.Sprintf("the next command puts it back to checkpoint %.12s", to), Did: fmt.Sprintf("it leads to checkpoint %.12s again", to), do: note})
 	case githistory.OfHistory(l.Branch):
 		p.move(l.Branch, "", Repair{Severity: finding.Lost, Found: fmt.Sprintf("checkpoint %.12s, the newest of branch %s, cannot be read (%s)", l.SHA, l.Branch, cause(l.Why)), do: note})
+		l.Why = fmt.Errorf("%w (%v)", githistory.ErrLostTip, l.Why)
 	default: // when its objects come back, nothing but the reference leads to them
 	}
 }
@@ -253,8 +254,7 @@ func begun(store execution.Commits, branch string, head state.SHA) bool {
 	return !ofRun || err != nil || strings.Contains(title, " [run:"+run+"]")
 }
 
-// isWhole reports whether a checkpoint and all that is in it can be read; there is
-// nothing to be read of none.
+// isWhole reports whether a checkpoint, if there is one, and all that is in it can be read.
 func (p *branchPlan) isWhole(sha state.SHA) bool {
 	return sha == "" || githistory.IsWhole(p.store, sha)
 }

@@ -73,12 +73,12 @@ func checkpoints(ctx context.Context, v *recovery.View) (all []string) {
 	for _, name := range v.Quarantined() {
 		path := filepath.Join(v.Layout.Quarantine(), name)
 		why, _ := os.ReadFile(path + ".why") // without it there is nothing to be said
-		if !strings.HasSuffix(strings.TrimSpace(string(why)), githistory.ErrLostTip.Error()) {
+		if !strings.Contains(string(why), githistory.ErrLostTip.Error()) {
 			continue
 		}
 		text, _ := os.ReadFile(path)
 		sha, ref, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-		if branch := strings.TrimPrefix(ref, githistory.Heads); strings.HasPrefix(branch, "recovery/") && v.State.RemovedAt(branch) == nil {
+		if branch := strings.TrimPrefix(ref, githistory.Heads); branch != githistory.ProgramBranch && v.State.RemovedAt(branch) == nil {
 			add(state.SHA(sha), "checkpoint %.12s, the newest of branch %s, cannot be read whole", sha, branch)
 		}
 	}
