@@ -2,14 +2,15 @@ package edits
 
 import (
 	"fmt"
+	"strings"
 
 	"hank/recovery"
 	"hank/recovery/finding"
 )
 
 // Gone is what the user must do about a workspace that is gone, where the next
-// command would make an empty one.
-func Gone(v *recovery.View) *finding.DecisionError {
+// command would make an empty one. That command is hank retry, or else hank run.
+func Gone(v *recovery.View, command string) *finding.DecisionError {
 	if c := v.Unrecorded(); c != nil {
 		ask := &finding.DecisionError{
 			What: fmt.Sprintf("the workspace %s is gone, and codon %s has completed its work in it and has no checkpoint yet", v.Layout.Workspace, c.CodonID),
@@ -21,6 +22,10 @@ func Gone(v *recovery.View) *finding.DecisionError {
 		}
 		return ask
 	}
-	return &finding.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Command: "hank run --restore", Answers: []string{"--restore"},
-		Options: []string{"put it back", "`hank run --restore` restores what the checkpoints have of it"}}
+	again := "hank run --restore"
+	if strings.HasPrefix(command, "hank retry") { // the former runs nothing then, and restores nothing
+		again = "hank retry --restore"
+	}
+	return &finding.DecisionError{What: "the workspace " + v.Layout.Workspace + " is gone", Command: again, Answers: []string{"--restore"},
+		Options: []string{"put it back", "`" + again + "` restores what the checkpoints have of it"}}
 }

@@ -43,7 +43,7 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	case v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "":
 		return nil
 	case v.Gone():
-		return edits.Gone(v)
+		return edits.Gone(v, command)
 	case mode == request.ModeRun && !strings.HasPrefix(command, "hank run"): // it runs nothing
 		return nil
 	}
@@ -95,12 +95,12 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 }
 
 // AtOnce is Question as far as a look at the workspace's directory tells.
-func AtOnce(v *recovery.View) *finding.DecisionError {
+func AtOnce(v *recovery.View, command string) *finding.DecisionError {
 	switch {
 	case v.Blocked != nil || v.Live || v.Unfinished() || v.State.InitialCheckpoint == "":
 		return nil
 	case v.Gone():
-		return edits.Gone(v)
+		return edits.Gone(v, command)
 	}
 	return v.LateAtOnce()
 }

@@ -464,10 +464,10 @@ func (s *Status) foresee(v *recovery.View, in Settings) {
 
 // look is foresee, as far as a look at the workspace's directory tells.
 func (s *Status) look(v *recovery.View) {
-	if ask := question.AtOnce(v); ask != nil && s.Command != "" {
+	if ask := question.AtOnce(v, s.Command); ask != nil && s.Command != "" {
 		s.Findings = withoutGone(s.Findings, v)
 		s.block(ask)
-		if command, answer := s.Command, strings.TrimPrefix(ask.Command, "hank run"); strings.HasPrefix(command, "hank run") {
+		if command, answer := s.Command, strings.TrimPrefix(strings.TrimPrefix(ask.Command, "hank run"), "hank retry"); strings.HasPrefix(command, "hank run") || strings.HasPrefix(command, "hank retry") {
 			if ask.Command = command + answer; s.asked != nil {
 				ask.Answers = finding.Both(s.asked.Answers, ask.Answers)
 			}
