@@ -222,8 +222,7 @@ func storeOptions(x *execution.Execution) checkpoint.Options {
 	return checkpoint.Options{FS: x.FS, Dir: x.Layout.Store(), CacheFile: x.Layout.StatCache(), BootID: x.Lock.Info.Process.BootID, Now: x.Opts.Now}
 }
 
-// openStore opens the checkpoint store. One that is not there, or is none,
-// is for makeStore.
+// openStore opens the checkpoint store. One that is not there, or is none, is for makeStore.
 func openStore(x *execution.Execution) error {
 	store, err := checkpoint.Open(storeOptions(x))
 	if err == nil {
@@ -316,10 +315,15 @@ func makeWorkspace(l layout.Layout, m layout.Meta, metaErr error, rep *finding.R
 }
 
 // restoring is a question about the workspace with the command that brings its files
-// back: where the hank is completed, a run would have nothing to do.
-func restoring(e *finding.DecisionError, done bool) *finding.DecisionError {
-	if e != nil && done {
+// back: a run does nothing where the hank is completed, or where its codon has failed.
+func restoring(e *finding.DecisionError, s *state.State, done bool) *finding.DecisionError {
+	r, moved := s.Newest(), s.Position != nil && s.Position.EndOf == ""
+	switch {
+	case e == nil:
+	case done:
 		e.Command = strings.Replace(e.Command, "hank run --restore", "hank rollback --to last-success --yes", 1)
+	case r != nil && r.Status == state.StatusFailed && r.Len() > 0 && r.Codon(r.Len()-1).Status == state.Failed && r.Codon(r.Len()-1).Interrupted == "" && !moved:
+		e.Command = strings.Replace(e.Command, "hank run --restore", "hank retry --restore", 1)
 	}
 	return e
 }
@@ -337,8 +341,7 @@ func unreadableMeta(why error) Repair {
 		Will: "the next command writes it again", Did: "it is written again"}
 }
 
-// blockedWorkspace says what the user must do before anything can be done in
-// the workspace; nil: nothing.
+// blockedWorkspace says what the user must do before anything can be done in the workspace; nil: nothing.
 func blockedWorkspace(l layout.Layout, m layout.Meta, metaErr error) *finding.DecisionError {
 	fi, err := os.Lstat(l.Workspace)
 	there, followErr := os.Stat(l.Workspace)
@@ -347,7 +350,7 @@ func blockedWorkspace(l layout.Layout, m layout.Meta, metaErr error) *finding.De
 		return layout.ClosedWorkspace(l)
 	case err == nil:
 		return &finding.DecisionError{What: fmt.Sprintf("%s is where the workspace %s must be", layout.What(l.Workspace, fi), l.Workspace),
-			Options: []string{"put the directory back", "move away what is there; the files come back from the last checkpoint with `hank run --restore`, and with `hank rollback --to last-success --yes` where the hank is completed"},
+			Options: []string{"put the directory back", "move away what is there; the files come back from the last checkpoint with `hank run --restore`, after a failed codon with `hank retry --restore`, and with `hank rollback --to last-success --yes` where the hank is completed"},
 			Command: fmt.Sprintf("mv %s %s && hank run --restore", shell.Quote(l.Workspace), shell.Quote(layout.Unused(l.Workspace+".aside")))}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // whoever opens it says why

@@ -174,7 +174,7 @@ func openJournal(x *execution.Execution, m load.Result) error {
 func finishOpen(ctx context.Context, x *execution.Execution, a githistory.Comparison) error {
 	// What a codon has left there is for sameWorkspace: its agent may still be ended.
 	if blocked := x.Metadata.Replaced(x.Layout, x.State(), func(*state.Run) bool { return false }); blocked != nil {
-		return restoring(blocked, x.State().Next() == len(x.State().ExecutionPlan()))
+		return restoring(blocked, x.State(), x.State().Next() == len(x.State().ExecutionPlan()))
 	}
 	if err := openWorkspace(x); err != nil {
 		return err

@@ -42,8 +42,7 @@ func restoreBranches(ctx context.Context, x *execution.Execution) error {
 	return repairAll(ctx, x, p.repairs)
 }
 
-// readHead says why the newest checkpoint cannot be read; nil: it can be, or there is
-// none.
+// readHead says why the newest checkpoint cannot be read; nil: it can be, or there is none.
 func readHead(s *state.State, store *checkpoint.Store) error {
 	head := execution.Head(s)
 	if head == "" {
@@ -95,8 +94,7 @@ func ensureHead(ctx context.Context, x *execution.Execution) error {
 	return nil
 }
 
-// salvage puts damaged packs into quarantine, less what can still be read of
-// them.
+// salvage puts damaged packs into quarantine, less what can still be read of them.
 func salvage(ctx context.Context, x *execution.Execution) error {
 	found, err := repair.Salvage(ctx, x.Store.DB, x.QuarantineFile)
 	for _, f := range found {

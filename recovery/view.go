@@ -162,16 +162,14 @@ func (v *View) Creating() bool {
 	return v.Live && !v.ForeignJournal && v.State.InitialCheckpoint == "" && len(v.State.Runs) == 0
 }
 
-// CreatingError says that an execution has no checkpoints yet, because it is just
-// being created.
+// CreatingError says that an execution has no checkpoints yet, because it is just being created.
 type CreatingError struct{ Root string }
 
 func (e *CreatingError) Error() string {
 	return "the execution " + e.Root + " is being created and has no checkpoints yet; ask again in a moment"
 }
 
-// Read looks at an execution. A state that cannot be read at all is a
-// *DecisionError.
+// Read looks at an execution. A state that cannot be read at all is a *DecisionError.
 func Read(root string) (*View, error) { return read(vfs.OS, root) }
 
 func read(fsys vfs.FS, root string) (*View, error) {
@@ -325,7 +323,7 @@ func (v *View) conclude(m load.Result) {
 		v.State, _ = v.Layout.RebasePaths(m.State)
 	} else {
 		v.block(v.storeLost())
-		v.block(restoring(v.Meta.Replaced(v.Layout, v.State, ofThisBoot), v.Head.Done == v.Head.Planned))
+		v.block(restoring(v.Meta.Replaced(v.Layout, v.State, ofThisBoot), v.State, v.Head.Done == v.Head.Planned))
 		v.foresee(v.history)
 		v.block(v.blockedRedo())
 	}
@@ -334,8 +332,7 @@ func (v *View) conclude(m load.Result) {
 	}
 }
 
-// block reports what the user must decide before anything else; the first question is
-// the one that is asked.
+// block reports what the user must decide before anything else; the first question is the one that is asked.
 func (v *View) block(e *finding.DecisionError) {
 	if v.Blocked == nil && e != nil {
 		v.Blocked = e
@@ -361,7 +358,7 @@ func (v *View) askAboutPlace(m load.Result) *finding.DecisionError {
 	if e == nil {
 		e = blockedWorkspace(v.Layout, v.Meta, v.metaErr)
 	}
-	return restoring(e, v.Head.Done == v.Head.Planned)
+	return restoring(e, v.State, v.Head.Done == v.Head.Planned)
 }
 
 func ofThisBoot(r *state.Run) bool { return execution.IsOfBoot(r, layout.Boot()) }
@@ -377,8 +374,7 @@ func (v *View) storeLost() *finding.DecisionError {
 	return lostStore(v.Layout, v.State, v.storeErr)
 }
 
-// Gone reports whether the workspace is not there, so that the next command would
-// make an empty one.
+// Gone reports whether the workspace is not there, so that the next command would make an empty one.
 func (v *View) Gone() bool {
 	_, err := os.Lstat(v.Layout.Workspace)
 	return errors.Is(err, fs.ErrNotExist)

@@ -159,7 +159,7 @@ func linkedTo(path, to string, one, may bool) *finding.DecisionError {
 	anew := fmt.Sprintf("rm %s && mkdir %[1]s && hank run --restore", shell.Quote(path))
 	e := &finding.DecisionError{What: fmt.Sprintf("the workspace %s is a link to %s, which was put there while no codon was running, and hank does not follow it", path, to), Command: anew,
 		Options: []string{
-			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty directory, into which `hank run --restore` puts the last checkpoint, and `hank rollback --to last-success --yes` where the hank is completed", shell.Quote(path))}}
+			fmt.Sprintf("rm %s && mkdir %[1]s makes an empty directory, into which `hank run --restore` puts the last checkpoint, after a failed codon `hank retry --restore`, and `hank rollback --to last-success --yes` where the hank is completed", shell.Quote(path))}}
 	if may {
 		e.Options = slices.Insert(e.Options, 0, advice.Quote(back)+" works in that directory, and asks where it differs from the last checkpoint")
 	}
