@@ -217,15 +217,15 @@ func (d *driver) base(id state.CodonID) state.SHA {
 }
 
 // hasWork reports whether the checkpoint that an attempt begins from has work of its codon:
-// the first attempt of a run may begin after the rig, or on what an interrupted one has
-// left, and every later one that continues no session begins from its base.
+// the first attempt of a run may begin after the rig, or on what an earlier one has left,
+// and every later one that continues no session begins from its base.
 func (d *driver) hasWork(spec codon.Spec) bool {
 	at := spec.Base
 	if spec.Number == 1 {
 		at = d.x.State().Base
 	}
 	l := d.madeBy(at)
-	return (l.Kind == state.KindError || l.Kind == state.KindRigSetup) && l.CodonID == spec.Entry.CodonID
+	return (l.Kind == state.KindError || l.Kind == state.KindRigSetup || l.Kind == state.KindCompleted) && l.CodonID == spec.Entry.CodonID
 }
 
 // madeBy is a checkpoint, or the nearest one below it of what the user or a move has

@@ -78,6 +78,7 @@ type driver struct {
 	finished int                            // codons settled in this run, and in those before it of its operation
 	settled  *state.Codon                   // the last finished record, in the order of the plan
 	again    bool                           // a gate has led the run to another entry of the plan than the following one
+	keep     bool                           // the user keeps the workspace as it is, and no attempt has begun since
 	redo     *state.Codon                   // the attempt that the first one of the run does again; nil: none
 	endWait  bool                           // a person has ended the wait for a provider
 	past     bool                           // the next attempt asks its provider, whatever other runs have met

@@ -43,6 +43,7 @@ func (d *driver) askAboutEdits(ctx context.Context, st startpoint.Start) (kept b
 		d.x.Store.Abort()
 		return false, err
 	}
+	d.keep = d.keep || kept
 	return kept, d.keepEdits(ctx, st, e, kept)
 }
 
@@ -50,14 +51,14 @@ func (d *driver) askAboutEdits(ctx context.Context, st startpoint.Start) (kept b
 // put back is not stored once more for each answer.
 func (d *driver) decideEdits(st startpoint.Start, e edits.Found) (keep bool, err error) {
 	answers := d.answers // of this question alone: what is kept here is not kept by name
-	keep, missing := startpoint.DecideEdits(st, e.Changes, d.nextID() == "", d.request.Mode, answers)
+	keep, missing := startpoint.DecideEdits(st, e.Changes, edits.IsCompleted(d.x.State()), d.request.Mode, answers)
 	if missing != nil {
 		missing.Diff = func(out io.Writer) error { return diff.WritePatch(out, d.x.Store, e.Changes) }
 		d.still = time.Time{}
 		if answers, err = d.ui.Answer(missing, answers); err != nil {
 			return false, err
 		}
-		keep, _ = startpoint.DecideEdits(st, e.Changes, d.nextID() == "", d.request.Mode, answers)
+		keep, _ = startpoint.DecideEdits(st, e.Changes, edits.IsCompleted(d.x.State()), d.request.Mode, answers)
 	}
 	if !keep {
 		if closed := restore.Writable(d.x.Workspace); closed != nil {

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/result"
+	"hank/runtime/retry"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -142,8 +142,15 @@ func (d *driver) announceGate(ctx context.Context, g *gate.Standing) {
 // failAt fails the codon of a gate that was answered with no, or not in time, and follows
 // its onFailure: nil where the run continues, with another entry if d.again is set.
 func (d *driver) failAt(ctx context.Context, g *gate.Standing) (*verdict.Outcome, error) {
-	id := g.Codon.CodonID
-	moves := g.Fail(d.x.State(), d.run, d.x.Now(), d.base(id), d.attemptsOf(id)+1)
+	s, id, from, attempt := d.x.State(), g.Codon.CodonID, state.SHA(""), d.attemptsOf(g.Codon.CodonID)+1
+	if g.Gate.When == plan.Before {
+		from = d.base(id)
+	}
+	moves := g.Fail(s, d.run, d.x.Now(), from, attempt)
+	kept := d.keep && g.Gate.When == plan.After && retry.Foretold(s, d.run, moves).Again
+	if kept {
+		moves = g.Fail(s, d.run, d.x.Now(), s.Base, attempt)
+	}
 	if err := d.x.Record(moves...); err != nil {
 		return nil, err
 	}
@@ -161,6 +168,11 @@ func (d *driver) failAt(ctx context.Context, g *gate.Standing) (*verdict.Outcome
 		return d.judgeLeft(ctx)
 	case d.stop == nil && d.after(final).Again:
 		d.again = true
+		if kept { // with what its rig has done
+			d.say("  retrying (attempt %d) on the workspace as it is", final.Attempt+1)
+			d.resumed, d.rigDone = nil, s.Finished()[s.PlanIndex(id)].RigSetupCheckpoint != ""
+			return nil, nil
+		}
 		d.say("  retrying (attempt %d)", final.Attempt+1)
 		if g.Gate.When == plan.Before { // it has not run
 			return nil, nil
@@ -176,9 +188,6 @@ func held(h *state.Hold) *verdict.Outcome {
 	if who := gate.Person(h.By); who != "" {
 		detail += " by " + who
 	}
-	detail += " since " + h.Time.Local().Format(time.DateTime)
-	if h.Reason != "" {
-		detail += fmt.Sprintf(": %s", h.Reason)
-	}
-	return &verdict.Outcome{Reason: state.EndHeld, Code: exitcode.Waiting, Detail: detail}
+	detail += " since " + h.Time.Local().Format(time.DateTime) + ": " + h.Reason
+	return &verdict.Outcome{Reason: state.EndHeld, Code: exitcode.Waiting, Detail: strings.TrimSuffix(detail, ": ")}
 }

@@ -143,7 +143,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 			}
 		}()
 	}
-	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, noop: r.Replay == request.Noop, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed(), sandboxed: sandboxed, hankPath: where.Path}
+	d := &driver{x: x, events: bus, request: r, answers: a, ui: ui, layers: layers, agents: found, secrets: secrets, replay: replay, noop: r.Replay == request.Noop, requests: make(chan codon.Request, 16), told: told, size: size, began: time.Now(), allowed: x.Allowed(), sandboxed: sandboxed, hankPath: where.Path, keep: a.KeepsTree(r.Mode)}
 	if err = d.resumeReplay(); err != nil {
 		return d.result(verdict.Outcome{}, err), errors.Join(err, x.Close())
 	}

@@ -251,7 +251,7 @@ func (d *driver) after(final *state.Codon) retry.Next {
 
 // attempt runs one attempt at a codon, and reports it.
 func (d *driver) attempt(ctx context.Context, e plan.Entry, index int) (*state.Codon, error) {
-	d.still = time.Time{}
+	d.still, d.keep = time.Time{}, false
 	spec, s := d.spec(e, index, d.attemptsOf(e.CodonID)+1), d.x.State()
 	series := retry.Series(s, s.Run(d.run), e.CodonID)
 	spec.LastFailure, spec.Limit = retry.LastFailure(series), d.decideLimit(e, series)

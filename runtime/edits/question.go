@@ -10,6 +10,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/state"
 )
@@ -80,6 +81,11 @@ func Changed(ctx context.Context, v *recovery.View, store *checkpoint.Store, to 
 	if err != nil || len(changes) == 0 {
 		return nil, err
 	}
-	ask, _ := Question(changes, to == "" && next == "")
+	ask, _ := Question(changes, to == "" && IsCompleted(s))
 	return ask, nil
+}
+
+// IsCompleted reports whether no codon and no gate is left.
+func IsCompleted(s *state.State) bool {
+	return s.Next() == len(s.ExecutionPlan()) && gate.At(s) == nil
 }

@@ -51,6 +51,7 @@ type foreseen struct {
 	To       state.SHA     // empty: it stays as it is, and only the position moves
 	Position *state.Position
 	Redone   state.CodonID // the codon that is done again
+	Resets   bool          // a rejected gate has the workspace reset for it
 	Resumed  state.CodonID // the codon whose interrupted attempt is continued
 	Adopts   []string      // what of the hank has changed, where the command uses the new version
 	Asks     []*finding.DecisionError
@@ -129,12 +130,12 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 	if err := f.bound(); err != nil || f.Over != "" {
 		return err
 	}
-	return f.passGates(r, startpoint.Start{})
+	return f.passGates(r, a, startpoint.Start{})
 }
 
 // passGates foresees what becomes of the gates before the next codon: the run asks at one, or has
 // a codon fail for the answer that it got.
-func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
+func (f *foreseen) passGates(r request.Request, a request.Answers, st startpoint.Start) error {
 	if f.Awaits { // which gates come depends on the verdict
 		return nil
 	}
@@ -168,7 +169,11 @@ func (f *foreseen) passGates(r request.Request, st startpoint.Start) error {
 				}
 			}
 		case then.Again:
-			f.remark(fmt.Sprintf("codon %s fails (%s), and is tried again on the workspace that it started from", final.CodonID, final.FailureReason.Message))
+			where := "that it started from"
+			if f.Resets = g.Gate.When == plan.After && !a.KeepsTree(r.Mode); !f.Resets && g.Gate.When == plan.After {
+				where = "as it is"
+			}
+			f.remark(fmt.Sprintf("codon %s fails (%s), and is tried again on the workspace %s", final.CodonID, final.FailureReason.Message, where))
 			if gate.At(f.State) == nil { // else its gate before it comes again first
 				f.Redone = final.CodonID
 				return nil
@@ -366,7 +371,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		f.Over, f.Code = completed, exitcode.Done
 	} else if err := f.bound(); err != nil || f.Over != "" {
 		return f.notYet(err)
-	} else if err := f.passGates(r, st); err != nil {
+	} else if err := f.passGates(r, a, st); err != nil {
 		return err
 	} else if f.Over == "" {
 		if r.Hank = cmp.Or(r.Hank, v.Meta.HankPath); a.Frozen || len(f.Asks) > 0 { // it may be another than the stored copy
@@ -394,7 +399,9 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	case a.Restore:
 		f.remark(ask.What + ": the checkpoint is restored first, and the changes are saved in one of their own")
 	default:
-		f.Asks = append(f.Asks, ask)
+		if f.Asks = append(f.Asks, ask); f.Resets {
+			f.remark("with --keep-tree it is tried again on the workspace as it is")
+		}
 	}
 	return nil
 }

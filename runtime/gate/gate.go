@@ -198,7 +198,8 @@ func (g Standing) Ask(s *state.State, run state.RunID, now state.Time) state.Gat
 
 // Fail are the transitions with which the codon of a gate fails, for an answer of no or
 // for none in time. They belong into one call: no crash comes between them. base is the
-// checkpoint that the codon starts from, and attempt the number of its next one in the run.
+// checkpoint that the codon starts from, empty after a codon: the one that it has started
+// from. attempt is the number of its next one in the run.
 func (g Standing) Fail(s *state.State, run state.RunID, now state.Time, base state.SHA, attempt int) []state.Transition {
 	r := *g.Request
 	var all []state.Transition
@@ -211,7 +212,9 @@ func (g Standing) Fail(s *state.State, run state.RunID, now state.Time, base sta
 	if g.Gate.When == plan.After { // it says of an attempt how it has ended after all
 		if finished, i := s.Finished(), s.PlanIndex(g.Codon.CodonID); i >= 0 && i < len(finished) {
 			judged := finished[i]
-			record.BaseCheckpoint, record.Harness, record.ProjectHead = judged.BaseCheckpoint, judged.Harness, judged.ProjectHead
+			if record.Harness = judged.Harness; base == "" {
+				record.BaseCheckpoint, record.ProjectHead = judged.BaseCheckpoint, judged.ProjectHead
+			}
 			if attempt > 1 { // which this run has made
 				record.Attempt = judged.Attempt
 			}

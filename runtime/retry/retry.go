@@ -61,6 +61,20 @@ func Of(s *state.State, run *state.Run, last *state.Codon) Next {
 	return after(s.ExecutionPlan()[i].Codon, Series(s, run, last.CodonID))
 }
 
+// Foretold is what would follow the last record of a run if these transitions happened;
+// nothing, where one of them is illegal.
+func Foretold(s *state.State, run state.RunID, list []state.Transition) Next {
+	for _, t := range list {
+		next, err := state.Apply(s, s.Seq+1, t)
+		if err != nil {
+			return Next{}
+		}
+		s = next
+	}
+	r := s.Run(run)
+	return Of(s, r, r.Codon(r.Len()-1))
+}
+
 // Exhausted reports whether a run is paused because the codon of its last record has no retry
 // left, or would be, had nothing ended it before.
 func Exhausted(s *state.State, run *state.Run, last *state.Codon) bool {
