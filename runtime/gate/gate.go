@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +67,14 @@ func At(s *state.State) *Standing {
 		}
 	}
 	return nil
+}
+
+// MayCome reports whether an execution may stand at a gate, as far as its summary tells.
+func MayCome(h state.Summary) bool {
+	entries, next := h.State.ExecutionPlan(), h.Done-h.From
+	return slices.ContainsFunc(entries[min(len(entries), max(0, next-1)):min(len(entries), next+1)], func(e *state.PlanEntry) bool {
+		return e.Codon.Gate != nil || loopGate(e.Entry) != nil
+	})
 }
 
 // Behind are the gates after the codon that has ended before the entry of the plan at

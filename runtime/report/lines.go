@@ -84,6 +84,8 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	case s.LiveCodon != nil:
 	case s.Awaits != "":
 		line("undecided", "whether loop %s continues", s.Awaits)
+	case s.NextGate != "":
+		line("next codon", "%s", strings.TrimPrefix(string(s.Next)+"; the gate "+s.NextGate+" asks first", "; "))
 	case s.Next != "":
 		line("next codon", "%s", s.Next)
 	}

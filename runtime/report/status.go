@@ -96,6 +96,7 @@ type Status struct {
 	Personal    string    `json:"-"` // the command to run next where it is the user's to give, and no gate or hold is
 	Why         string    `json:"-"` // Personal would be refused as it is; empty: it would not be
 	Release     string    `json:"-"` // the command that ends Hold
+	NextGate    string    `json:"-"` // the gate that asks before Next begins, or at the end of the plan; empty: none does
 	Raise       bool      `json:"-"` // a budget is to be raised before the command, see verdict.PersonDecides
 	Choices     []string  `json:"-"` // the commands between which the user has to choose, Command among them; nil: there is no choice
 
@@ -552,7 +553,7 @@ func nextStep(s Status, v *recovery.View) string {
 // to answer, no command is named for programs.
 func (s *Status) gates(v *recovery.View, now time.Time) {
 	s.Hold = v.State.Hold
-	if len(v.State.Gates) > 0 { // what counts of them takes all records
+	if len(v.State.Gates) > 0 || gate.MayCome(v.Head) { // what counts of them takes all records
 		if whole, err := recovery.Read(v.Layout.Root); err == nil {
 			v = whole
 		}
@@ -572,6 +573,8 @@ func (s *Status) gatesOf(st *state.State, now time.Time) {
 	g := gate.At(st)
 	if g != nil && g.Refused(now) && !s.Live { // the next run has its codon fail, and does what follows from that
 		s.Next = ""
+	} else if g != nil && !g.Refused(now) && s.Awaits == "" { // else it depends on the verdict which gate comes
+		s.NextGate = g.Name
 	}
 	switch {
 	case s.mustFirst():

@@ -23,6 +23,7 @@ type Status struct {
 	HankPath      *string        `json:"hankPath"`
 	RunningCodon  *state.CodonID `json:"runningCodonId"`
 	NextCodon     *state.CodonID `json:"nextCodonId"`
+	NextGate      *string        `json:"nextGate"`    // that asks, or has asked, before nextCodonId begins; null: none
 	LastCodonID   *state.CodonID `json:"lastCodonId"` // of lastCodon
 	AwaitsLoop    *state.CodonID `json:"awaitsVerdictOfLoop"`
 	NextCommand   *string        `json:"nextCommand"`
@@ -52,7 +53,7 @@ type Decision struct {
 // StatusOf is a status as it is printed.
 func StatusOf(s *report.Status) *Status {
 	out := &Status{Status: s, StartedAt: at(s.Began), LastEventAt: at(s.LastEvent), LastEventSeq: s.Seq, HankPath: null(s.Hank),
-		NextCodon: null(s.Next), AwaitsLoop: null(s.Awaits), NextCommand: programsOwn(s.Command, s.Choices), NextAdvice: null(s.After),
+		NextCodon: null(s.Next), NextGate: null(s.NextGate), AwaitsLoop: null(s.Awaits), NextCommand: programsOwn(s.Command, s.Choices), NextAdvice: null(s.After),
 		ResumeCommand: null(s.Resume), FinishCommand: null(s.Finish), Decisions: decisionsOfStatus(s),
 		LiveCodon: recordOf(s.LiveCodon), LastCodon: recordOf(s.LastCodon), Hold: holdOf(s.Hold)}
 	if s.LiveCodon != nil {
