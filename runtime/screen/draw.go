@@ -204,6 +204,9 @@ func (s *Screen) keyLine() string {
 	case Checkpoints:
 		return "space: mark   enter: diff   w: with the workspace   r: roll back   esc: back   ?: keys"
 	case Answer:
+		if s.question.refused {
+			return "esc: back   j/k: scroll"
+		}
 		return "y: yes   n: no   j/k: scroll"
 	}
 	return "esc: back   j/k: scroll   y: copy   ?: keys   q: leave"
@@ -479,7 +482,9 @@ func colourOfRow(row string) string {
 func (s *Screen) titleRows() []string {
 	title := s.title
 	if s.page == Answer && s.question != nil {
-		title = s.question.Title
+		if title = s.question.Title; s.question.refused {
+			title = s.question.Refused
+		}
 	}
 	return term.Wrap(term.OneLine(title), max(1, s.Width))
 }

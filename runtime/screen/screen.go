@@ -78,6 +78,10 @@ type question struct {
 	Do    []string // the command that is run after a yes
 	Reply string   // the option that takes a typed text; empty: none is asked for
 	Needs bool     // the reply may not be empty
+
+	Preview bool   // Show previews Do: what it refuses is not offered
+	Refused string // the title where it does
+	refused bool   // it does
 }
 
 // Command is what a key asks of the world outside.
@@ -166,10 +170,12 @@ func (s *Screen) Failed(why string) { s.failed = term.OneLine(why) }
 // Told says what came of a command.
 func (s *Screen) Told(text string) { s.notice = term.OneLine(text) }
 
-// Shown gives the screen the output of a command for a page.
-func (s *Screen) Shown(page Page, text string) {
-	at := &s.textPage
+// Shown gives the screen the output of a command for a page, and whether it has failed.
+func (s *Screen) Shown(of Show, text string, failed bool) {
+	at, page, q := &s.textPage, of.Page, s.question
 	switch {
+	case page == Answer && (q == nil || !slices.Equal(of.Args, q.Show)):
+		return // it is about another question
 	case page == s.page:
 	case s.page == Help && page == s.before:
 		at = &s.covered
@@ -178,6 +184,16 @@ func (s *Screen) Shown(page Page, text string) {
 	}
 	end := page == Events && (at.text == nil || at.top >= len(at.text)-s.body()) // what is new is there
 	at.text = strings.Split(strings.TrimRight(strings.ReplaceAll(term.Printable(text), "\t", "    "), "\n"), "\n")
+	if page == Answer && q.Preview {
+		s.notice = ""
+		if q.refused, end = failed, failed; failed { // at its end is why, in a long line
+			var rows []string
+			for _, row := range at.text {
+				rows = append(rows, term.Wrap(row, max(1, s.Width))...)
+			}
+			at.text = rows
+		}
+	}
 	if at.top = min(at.top, max(0, len(at.text)-1)); end {
 		at.top = max(0, len(at.text)-s.body()+1)
 	}
@@ -693,6 +709,14 @@ func (s *Screen) ask(title string, show, do []string) []Command {
 func (s *Screen) answered(key string) []Command {
 	switch key {
 	case "y":
+		switch q := s.question; {
+		case q.refused:
+			s.notice = "it would be refused: the reason is above"
+			return nil
+		case q.Preview && s.text == nil:
+			s.notice = "the preview is being read"
+			return nil
+		}
 		if s.question.Reply != "" {
 			s.typing, s.typed = "reply", ""
 			return nil
@@ -918,6 +942,8 @@ func (s *Screen) rollbackTo(to state.SHA, name string) []Command {
 		s.notice = "a run is in progress; stop it first (S or X)"
 		return nil
 	}
-	return s.ask(fmt.Sprintf("roll the workspace back to %s (checkpoint %.12s)? The present state is kept in a checkpoint; ", name, to)+advice.Render("`hank rollback --undo` restores it.", s.view.Option),
+	cmds := s.ask(fmt.Sprintf("roll the workspace back to %s (checkpoint %.12s)? The present state is kept in a checkpoint; ", name, to)+advice.Render("`hank rollback --undo` restores it.", s.view.Option),
 		[]string{"rollback", sha(to), "--dry-run"}, s.args("rollback", sha(to), "--yes"))
+	s.question.Preview, s.question.Refused = true, fmt.Sprintf("a rollback to %s (checkpoint %.12s) would be refused", name, to)
+	return cmds
 }

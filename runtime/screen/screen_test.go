@@ -219,7 +219,7 @@ func TestAnyTwoCheckpointsAreCompared(t *testing.T) {
 	if got, want := args(s.Key("d")), fmt.Sprintf("diff sha:%s sha:%s --patch -e %s", from, to, root); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	s.Shown(Diff, "+3")
+	s.Shown(Show{Page: Diff}, "+3", false)
 	s.Key("?")
 	s.Key("?")
 	if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, "+3") {
@@ -378,7 +378,7 @@ func TestNoSizeAndNoKeyIsTooMuch(t *testing.T) {
 		for _, c := range s.Key(keys[r.IntN(len(keys))]) {
 			switch c := c.(type) {
 			case Show:
-				s.Shown(c.Page, text)
+				s.Shown(c, text, r.IntN(2) == 0)
 			case Graph:
 				s.Graphed(list, nil)
 			case Leave: // to the list, which has nothing
@@ -466,7 +466,7 @@ func TestTheEndOfAPageIsItsLastRow(t *testing.T) {
 	for _, columns := range []int{200, 60} {
 		s.Resize(columns, 30)
 		s.Key("d")
-		s.Shown(Diff, strings.Repeat("line\n", 100)+"the last")
+		s.Shown(Show{Page: Diff}, strings.Repeat("line\n", 100)+"the last", false)
 		s.Key("G")
 		if rows := check(t, s); !slices.Contains(rows, "the last") {
 			t.Errorf("in %d columns:\n%s", columns, strings.Join(rows, "\n"))
@@ -510,7 +510,7 @@ func TestAQuestionShowsFirst(t *testing.T) {
 		if show, ok := shown[0].(Show); !ok || show.Page != Answer || !strings.HasPrefix(strings.Join(show.Args, " "), c.shows) {
 			t.Errorf("%s shows %v", c.key, shown[0])
 		}
-		s.Shown(Answer, "what it is about")
+		s.Shown(shown[0].(Show), "what it is about", false)
 		if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, "what it is about") || !strings.Contains(text, "?") {
 			t.Errorf("%s:\n%s", c.key, text)
 		}
@@ -579,6 +579,33 @@ func TestALongTranscriptIsReadByWindows(t *testing.T) {
 		began := time.Now()
 		l.scroll(-1)
 		window := l.window()
+// TestWhatAPreviewRefusesIsNotOffered: it says why, where the preview ends, and there is no yes;
+// and none before it was shown, nor for the preview of another rollback.
+func TestWhatAPreviewRefusesIsNotOffered(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	s.Resize(100, 30)
+	other := s.Key("r")[0].(Show)
+	other.Args = append([]string{"another"}, other.Args...)
+	if done := s.Key("y"); len(done) > 0 || s.notice != "the preview is being read" {
+		t.Errorf("before the preview a yes does %v, %q", done, s.notice)
+	}
+	if s.Shown(other, "another preview", false); s.text != nil {
+		t.Errorf("the preview of another rollback: %q", s.text)
+	}
+	s.Shown(Show{Answer, s.question.Show}, strings.Repeat("+ a\n", 100)+"hank: "+strings.Repeat("that is why, ", 20)+"it would destroy what no checkpoint holds", true)
+	text := strings.Join(check(t, s), "\n")
+	if !strings.Contains(text, "a rollback to loud (checkpoint") || !strings.Contains(text, "would be refused") || !strings.Contains(text, "it would destroy") || strings.Contains(text, "y: yes") || strings.Contains(text, "roll the workspace back") {
+		t.Errorf("the refusal:\n%s", text)
+	}
+	if done := s.Key("y"); len(done) > 0 || s.page != Answer || s.notice == "" {
+		t.Errorf("a yes does %v", done)
+	}
+	if s.Key("esc"); s.page != Run {
+		t.Errorf("esc leads to page %d", s.page)
+	}
+}
+
 		worst = max(worst, time.Since(began))
 		if want := fmt.Sprint(count - 1 - i - 1); window[len(window)-1] != want {
 			t.Fatalf("after %d keys the last row is %q, want %q", i+1, window[len(window)-1], want)

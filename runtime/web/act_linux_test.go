@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -172,6 +173,34 @@ func TestARollbackIsTheOneOfThePreview(t *testing.T) {
 	if status, said := s.send("POST", path, act, about); status != http.StatusOK || testkit.Exists(s.view().Layout.Workspace+"/two.txt") {
 		t.Errorf("%d %s", status, said)
 	}
+}
+
+// TestWhatAPreviewRefusesIsNotOffered: the page says why, and has no button.
+func TestWhatAPreviewRefusesIsNotOffered(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, gated, nil)
+	s.run(exitcode.Waiting, nil)
+	workspace := s.view().Layout.Workspace
+	testkit.Must(t, os.Remove(filepath.Join(workspace, "one.txt")))
+	testkit.Must(t, syscall.Mkfifo(filepath.Join(workspace, "one.txt"), 0o600))
+	text := s.get("/rollback?to=a")
+	if !strings.Contains(text, "It would be refused: ") || !strings.Contains(text, "one.txt") || strings.Contains(text, `data-act="rollback"`) {
+		t.Errorf("a rollback that is refused: %s", text)
+	}
+	testkit.Must(t, os.Remove(filepath.Join(workspace, "one.txt")))
+	testkit.Write(t, filepath.Join(workspace, "one.txt"), "one\n")
+	data(t, s.get("/rollback?to=a"), "rollback")
+	ended := make(chan error, 1)
+	go func() { ended <- s.runs(exitcode.Stopped, func(r *request.Request) { r.Wait = true }) }()
+	eventually(t, "a page that says that a run is in progress", func() bool {
+		text := s.get("/rollback?to=a")
+		return strings.Contains(text, "It would be refused: a run is in progress") && !strings.Contains(text, `data-act="rollback"`)
+	})
+	eventually(t, "stopped", func() bool {
+		_, err := acts["stop"](context.Background(), s.root, asked{seen: control.TargetOf(s.view().State)})
+		return err == nil
+	})
+	testkit.Must(t, <-ended)
 }
 
 func init() {

@@ -70,8 +70,9 @@ type (
 		err      error
 	}
 	shownMsg struct {
-		page screen.Page
-		text string
+		of     screen.Show
+		text   string
+		failed bool
 	}
 	graphedMsg struct {
 		of   *liveview.Follower
@@ -137,7 +138,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case polledMsg:
 		return m, m.polled(msg)
 	case shownMsg:
-		m.screen.Shown(msg.page, msg.text)
+		m.screen.Shown(msg.of, msg.text, msg.failed)
 	case graphedMsg:
 		if msg.of != m.follower {
 			return m, nil // another one is watched now
@@ -329,7 +330,7 @@ func (m *model) show(c screen.Show) tea.Cmd {
 		if strings.TrimSpace(text) == "" {
 			text = "nothing"
 		}
-		return shownMsg{c.Page, text}
+		return shownMsg{c, text, err != nil && !isCut}
 	}
 }
 

@@ -3,6 +3,7 @@
 package watch_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -243,6 +245,34 @@ func TestWatchInATerminal(t *testing.T) {
 	if text := s.printed(); !strings.Contains(text, "completed, 2 of 2 finished, $0.00") || !strings.Contains(text, "\x1b[?1049l") {
 		t.Errorf("what is left on the terminal:\n%q", text[max(0, len(text)-300):])
 	}
+}
+
+// TestARefusedRollbackIsNotOffered: the preview ends with the reason, and y does nothing.
+func TestARefusedRollbackIsNotOffered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := filepath.Join(w.root, "agentRoot", "one")
+	if err := errors.Join(os.Remove(one), syscall.Mkfifo(one, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := w.watch(120, 30, "ex")
+	s.wait("> ✓ first")
+	s.keys("r")
+	if text := s.wait("a rollback to first (checkpoint ", "would be refused", "one is in the way and was not saved"); strings.Contains(text, "y: yes") {
+		t.Errorf("a yes is offered:\n%s", text)
+	}
+	s.keys("y")
+	s.wait("it would be refused: the reason is above")
+	s.keys("\x1b")
+	s.wait("the last word")
+	if err := os.Remove(one); err != nil {
+		t.Fatal(err)
+	}
+	s.keys("r")
+	s.wait("roll the workspace back to first", "+ one", "y: yes")
+	s.keys("y")
+	s.wait("workspace restored to first:completed")
+	s.leave()
 }
 
 // TestALongDiffIsShownAsFarAsItFits: its beginning, and the command that shows all.

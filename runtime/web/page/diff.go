@@ -203,6 +203,7 @@ type rollbackPage struct {
 	Digest  string
 	Left    string // what of the cost did not lead there
 	Undo    string // the command that takes it back
+	Refused string // why it would be refused; empty: it would not be
 	Problem string
 }
 
@@ -216,5 +217,11 @@ func (e *execution) rollback(ctx context.Context, q url.Values) (string, any, er
 	m := report.MoveOf(p)
 	page.Move, page.Digest, page.Says = &m, Digest(p), report.ShortNames(p.Target.String())
 	page.Left = (m.CostLeft - m.ReplayedLeft).Text()
+	switch {
+	case e.live.Live:
+		page.Refused = "a run is in progress; stop it first"
+	case p.Refused != nil:
+		page.Refused = advice.Render(p.Refused.Error(), e.option)
+	}
 	return "rollback", page, nil
 }
