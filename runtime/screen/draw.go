@@ -339,7 +339,7 @@ func (s *Screen) drawPlan(rows, columns int) (out []string) {
 			figures = strings.Repeat(" ", 8)
 		}
 		switch {
-		case r.Bill.Cost > 0:
+		case priced && r.Attempts > 0:
 			figures += fmt.Sprintf(" %7s", r.Bill.Cost.Text())
 		case priced && word(r.Node) != "": // the columns before it stay where they are
 			figures += strings.Repeat(" ", 8)
@@ -383,14 +383,30 @@ func word(n *liveview.Node) string {
 	return text
 }
 
-// wordOf is the verdict on the attempt that is shown, and which one that is.
+// wordOf is the verdict on the attempt that is shown, and which one that is: with its number in
+// its run, as everywhere.
 func (s *Screen) wordOf(n *liveview.Node) string {
-	if n.Record == nil || n.Attempts < 2 {
-		return word(n)
+	in := ""
+	if n.Run != nil && n.Run != s.view.State.Newest() {
+		in = fmt.Sprintf(" in run %s (%s)", n.Run.RunID, s.view.OfRun(n.Run))
 	}
-	one := *n
+	if n.Record == nil || n.Attempts < 2 {
+		return word(n) + in
+	}
+	one, most, several := *n, 1, false
 	one.Attempts = 1
-	return fmt.Sprintf("%s, attempt %d of %d", word(&one), liveview.AttemptOf(s.view.Attempts(n), n), n.Attempts)
+	for _, a := range s.view.Attempts(n) {
+		several = several || a.Run != n.Run
+		most = max(most, a.Record.Attempt)
+	}
+	text := fmt.Sprintf("%s, attempt %d", word(&one), max(1, n.Record.Attempt))
+	switch {
+	case !several:
+		return fmt.Sprintf("%s of %d%s", text, most, in)
+	case in == "":
+		in = " in run " + string(n.Run.RunID)
+	}
+	return fmt.Sprintf("%s%s, %d in all", text, in, n.Attempts)
 }
 
 // drawLog are a heading and the rows of the transcript.
@@ -399,9 +415,6 @@ func (s *Screen) drawLog(rows, columns int) []string {
 	head := "no codon is selected"
 	if n != nil {
 		head = string(n.Codon) + "  " + s.wordOf(n)
-		if n.Run != nil && n.Run != s.view.State.Newest() {
-			head += fmt.Sprintf(", in run %s (%s)", n.Run.RunID, s.view.OfRun(n.Run))
-		}
 		if n.Why != "" {
 			head += ": " + term.OneLine(n.Why)
 		}

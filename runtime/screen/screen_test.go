@@ -120,7 +120,8 @@ func again(t *testing.T) string {
 }
 
 // TestEachAttemptCanBeLookedAt: the keys go through all attempts at a codon, of all runs; the
-// heading, the transcript and the difference are those of the attempt that is shown.
+// heading, the transcript and the difference are those of the attempt that is shown, which has
+// the number that hank log --attempt takes.
 func TestEachAttemptCanBeLookedAt(t *testing.T) {
 	t.Parallel()
 	s := on(t, again(t), "flaky")
@@ -138,18 +139,21 @@ func TestEachAttemptCanBeLookedAt(t *testing.T) {
 			t.Errorf("want %q, %q and %q in\n%s", heading, printed, notice, text)
 		}
 	}
-	look("flaky  completed, attempt 3 of 3", "try 3", "")
+	heading := func(verdict string, run int, of string) string {
+		return fmt.Sprintf("flaky  %s, attempt 1 in run %s%s, 3 in all", verdict, s.view.State.Runs[run].RunID, of)
+	}
+	look(heading("completed", 0, ""), "try 3", "")
 	s.Key("]")
-	look("attempt 3 of 3", "try 3", "there is no later attempt")
+	look(heading("completed", 0, ""), "try 3", "there is no later attempt")
 	s.Key("[")
-	look("flaky  failed, attempt 2 of 3, in run ", "try 2", "")
+	look(heading("failed", 1, " (failed)"), "try 2", "")
 	second := s.Selected().Record
 	s.Key("[")
-	look("attempt 1 of 3", "try 1", "")
+	look(heading("failed", 2, " (failed)"), "try 1", "")
 	s.Key("[")
-	look("attempt 1 of 3", "try 1", "there is no earlier attempt")
+	look(heading("failed", 2, " (failed)"), "try 1", "there is no earlier attempt")
 	s.Key("]")
-	look("attempt 2 of 3", "try 2", "")
+	look(heading("failed", 1, " (failed)"), "try 2", "")
 	if show := s.Key("d")[0].(Show); !strings.HasPrefix(strings.Join(show.Args, " "), fmt.Sprintf("diff %s %s --patch ", second.BaseCheckpoint, second.Checkpoint())) {
 		t.Errorf("the difference of the second attempt: %q", show.Args)
 	}
@@ -159,7 +163,36 @@ func TestEachAttemptCanBeLookedAt(t *testing.T) {
 	}
 	s.Key("k")
 	s.Key("j")
-	look("attempt 3 of 3", "try 3", "")
+	look(heading("completed", 0, ""), "try 3", "")
+}
+
+// TestAttemptsOfOneRunAreCounted: where all attempts are of one run, the heading says how many
+// there are, and costs that are nothing are amounts as those that are something.
+func TestAttemptsOfOneRunAreCounted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root := filepath.Join(dir, "execution")
+	testkit.Write(t, filepath.Join(dir, "hank.json"), `{"hank": [
+	  {"id": "paid", "name": "Paid", "model": "shell", "continuationMode": "fresh", "promptText": "echo '::hank usage {\"costUSD\":0.5}'"},
+	  {"id": "flaky", "name": "Flaky", "model": "shell", "continuationMode": "fresh", "onFailure": "retry", "retryConfig": {"maxAttempts": 2, "delayMs": 1},
+	   "promptText": "echo x >>../tries; [ $(wc -l <../tries) -ge 3 ]"},
+	  {"id": "end", "name": "End", "model": "shell", "continuationMode": "fresh", "promptText": "true", "gate": {"id": "ok", "when": "before", "kind": "approve", "summary": "Well?"}}]}`)
+	_, err := runtime.Run(context.Background(), request.Request{Mode: request.ModeRun, Execution: root, Hank: dir, Version: "test",
+		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}, request.Answers{}, request.UI{})
+	testkit.Must(t, err)
+	s := on(t, root, "flaky")
+	s.Resize(140, 30)
+	rows := check(t, s)
+	text := strings.Join(rows, "\n")
+	for _, want := range []string{`flaky  completed, attempt 3 of 3`, `paid .* \$0\.50 `, `flaky .* \$0\.00 `, `end +next +│`} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	s.Key("[")
+	if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, "flaky  failed, attempt 2 of 3") {
+		t.Error(text)
+	}
 }
 
 // TestAnyTwoCheckpointsAreCompared: the list is the graph, one is marked and another one selected,
@@ -546,6 +579,33 @@ func TestAQuestionShowsFirst(t *testing.T) {
 	}
 }
 
+// TestWhatAPreviewRefusesIsNotOffered: it says why, where the preview ends, and there is no yes;
+// and none before it was shown, nor for the preview of another rollback.
+func TestWhatAPreviewRefusesIsNotOffered(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	s.Resize(100, 30)
+	other := s.Key("r")[0].(Show)
+	other.Args = append([]string{"another"}, other.Args...)
+	if done := s.Key("y"); len(done) > 0 || s.notice != "the preview is being read" {
+		t.Errorf("before the preview a yes does %v, %q", done, s.notice)
+	}
+	if s.Shown(other, "another preview", false); s.text != nil {
+		t.Errorf("the preview of another rollback: %q", s.text)
+	}
+	s.Shown(Show{Answer, s.question.Show}, strings.Repeat("+ a\n", 100)+"hank: "+strings.Repeat("that is why, ", 20)+"it would destroy what no checkpoint holds", true)
+	text := strings.Join(check(t, s), "\n")
+	if !strings.Contains(text, "a rollback to loud (checkpoint") || !strings.Contains(text, "would be refused") || !strings.Contains(text, "it would destroy") || strings.Contains(text, "y: yes") || strings.Contains(text, "roll the workspace back") {
+		t.Errorf("the refusal:\n%s", text)
+	}
+	if done := s.Key("y"); len(done) > 0 || s.page != Answer || s.notice == "" {
+		t.Errorf("a yes does %v", done)
+	}
+	if s.Key("esc"); s.page != Run {
+		t.Errorf("esc leads to page %d", s.page)
+	}
+}
+
 // TestALongTranscriptIsReadByWindows: in a transcript of a million lines a key takes no longer
 // than a frame, and its rows are the right ones.
 func TestALongTranscriptIsReadByWindows(t *testing.T) {
@@ -579,33 +639,6 @@ func TestALongTranscriptIsReadByWindows(t *testing.T) {
 		began := time.Now()
 		l.scroll(-1)
 		window := l.window()
-// TestWhatAPreviewRefusesIsNotOffered: it says why, where the preview ends, and there is no yes;
-// and none before it was shown, nor for the preview of another rollback.
-func TestWhatAPreviewRefusesIsNotOffered(t *testing.T) {
-	t.Parallel()
-	s := on(t, ran(t), "loud")
-	s.Resize(100, 30)
-	other := s.Key("r")[0].(Show)
-	other.Args = append([]string{"another"}, other.Args...)
-	if done := s.Key("y"); len(done) > 0 || s.notice != "the preview is being read" {
-		t.Errorf("before the preview a yes does %v, %q", done, s.notice)
-	}
-	if s.Shown(other, "another preview", false); s.text != nil {
-		t.Errorf("the preview of another rollback: %q", s.text)
-	}
-	s.Shown(Show{Answer, s.question.Show}, strings.Repeat("+ a\n", 100)+"hank: "+strings.Repeat("that is why, ", 20)+"it would destroy what no checkpoint holds", true)
-	text := strings.Join(check(t, s), "\n")
-	if !strings.Contains(text, "a rollback to loud (checkpoint") || !strings.Contains(text, "would be refused") || !strings.Contains(text, "it would destroy") || strings.Contains(text, "y: yes") || strings.Contains(text, "roll the workspace back") {
-		t.Errorf("the refusal:\n%s", text)
-	}
-	if done := s.Key("y"); len(done) > 0 || s.page != Answer || s.notice == "" {
-		t.Errorf("a yes does %v", done)
-	}
-	if s.Key("esc"); s.page != Run {
-		t.Errorf("esc leads to page %d", s.page)
-	}
-}
-
 		worst = max(worst, time.Since(began))
 		if want := fmt.Sprint(count - 1 - i - 1); window[len(window)-1] != want {
 			t.Fatalf("after %d keys the last row is %q, want %q", i+1, window[len(window)-1], want)
