@@ -81,6 +81,27 @@ func TestNoPageHasASecret(t *testing.T) {
 	}
 }
 
+// TestNoDateIsBroken: on a phone a line does not end at the hyphen of a date.
+func TestNoDateIsBroken(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, gated, nil)
+	s.run(exitcode.Waiting, nil)
+	dates := 0
+	for path, text := range pages(t, s, "a", "b") {
+		for _, m := range regexp.MustCompile(`<([^<>]*)>([^<]*\b\d{4}-\d\d-\d\d\b[^<]*)`).FindAllStringSubmatch(text, -1) {
+			if m[1] == "title" { // no text of the page
+				continue
+			}
+			if dates++; m[1] != `span class="whole"` {
+				t.Errorf("%q: a line may end in %q", path, m[2])
+			}
+		}
+	}
+	if dates < 20 {
+		t.Errorf("only %d dates", dates)
+	}
+}
+
 // TestAPartOfASecretIsNotShown: not where a long line is cut, nor to who searches for it.
 func TestAPartOfASecretIsNotShown(t *testing.T) {
 	t.Parallel()

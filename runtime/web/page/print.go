@@ -108,8 +108,8 @@ type part struct {
 	Whole bool
 }
 
-// whole is a time, or an option of a command, at whose hyphens browsers would end a line.
-var whole = lazyregexp.New(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\B--?[a-z][a-z-]*`)
+// whole is a day or a time, or an option of a command, at whose hyphens browsers would end a line.
+var whole = lazyregexp.New(`\b\d{4}-\d\d-\d\d\b(?:[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?)?|\B--?[a-z][a-z-]{0,30}`)
 
 // parts are the parts of a text.
 func (p *printer) parts(text string) (out []part) {
