@@ -256,3 +256,37 @@ func statusInText(text string) int {
 	}
 	return 0
 }
+
+// Classified says in words of which class a failure is, and by what that was recognized;
+// empty where its record has no class.
+func Classified(f *state.FailureReason) string {
+	switch {
+	case f.Class == "":
+		return ""
+	case f.Rule == "" || f.Rule == f.Class:
+		return "failure class: " + f.Class
+	}
+	return "failure class: " + f.Class + " (" + evidence(f.Rule) + ")"
+}
+
+// evidence is the rule of a failure in words.
+func evidence(rule string) string {
+	kind, what, _ := strings.Cut(rule, ":")
+	switch status, found := strings.CutPrefix(what, "status-"); {
+	case kind == "exit":
+		return "exit code " + what
+	case kind == "signal":
+		return "signal " + what
+	case kind == "status":
+		return "HTTP status " + what
+	case kind == "word":
+		return "error code " + what
+	case kind == "text" && found:
+		return "HTTP status " + status + " in the message"
+	case kind == "text":
+		return "wording of the message: " + what
+	case kind == "default":
+		return "no known error code or wording"
+	}
+	return strings.ReplaceAll(rule, ":", " ")
+}

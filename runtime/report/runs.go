@@ -13,6 +13,7 @@ import (
 	"hank/plan/config"
 	"hank/recovery"
 	"hank/runtime/exitcode"
+	"hank/runtime/harness"
 	"hank/runtime/history"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -232,14 +233,7 @@ func (a Attempt) Why() string {
 // Evidence is how the failure was recognized, as far as its record has that, and
 // whether another attempt may end otherwise.
 func (a Attempt) Evidence() string {
-	text, f := a.again(), a.FailureReason
-	switch {
-	case f.Rule != "":
-		text += fmt.Sprintf("; classified as %q by the rule %s", f.Class, f.Rule)
-	case f.Class != "":
-		text += fmt.Sprintf("; classified as %q", f.Class)
-	}
-	return text
+	return strings.TrimSuffix(a.again()+"; "+harness.Classified(a.FailureReason), "; ")
 }
 
 // again is whether another attempt may end otherwise.
