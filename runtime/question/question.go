@@ -58,27 +58,28 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	defer store.Close()
 	ask, answer := ChangedProgram(v, store, request.Request{Mode: mode, Layers: layers})
 	unanswerable := ask != nil && answer == ""
+	frozen := answer == frozenOption
 	if ask != nil { // the answer has the option, or another in its place
-		command = strings.TrimSuffix(command, verdict.AdoptOption)
+		command, answer = answered(ask, command, answer), ""
 	}
-	edits, err := edits.Changed(ctx, v, store, st.To)
+	changed, err := edits.Changed(ctx, v, store, st.To)
 	if err != nil {
 		return err
 	}
-	if edits != nil {
+	if changed != nil {
 		keep := " --keep-tree"
-		if s.Next() == len(s.ExecutionPlan()) {
+		if edits.IsCompleted(s) {
 			keep = " --restore"
 		}
 		if !strings.HasSuffix(command, keep) {
 			answer += keep
 		}
 		if ask == nil {
-			ask = edits
+			ask = changed
 		} else {
-			ask.What += ", and " + edits.What
-			ask.Options = append(ask.Options, edits.Options...)
-			ask.Answers = finding.Both(ask.Answers, edits.Answers)
+			ask.What += ", and " + changed.What
+			ask.Options = append(ask.Options, changed.Options...)
+			ask.Answers = finding.Both(ask.Answers, changed.Answers)
 		}
 	}
 	if ask == nil {
@@ -87,7 +88,7 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	if ask.Command = command + answer; unanswerable {
 		ask.Command = ""
 	}
-	if done && answer == " --frozen" { // which would run nothing, and be asked again
+	if done && frozen && changed == nil { // which would run nothing, and be asked again
 		ask.Command = ""
 		slices.Reverse(ask.Options)
 	}
@@ -166,10 +167,27 @@ func QuestionOfHank(v *recovery.View, layers config.Layers, command string) erro
 	case ask == nil:
 		return nil
 	case answer != "":
-		ask.Command = strings.TrimSuffix(command, verdict.AdoptOption) + answer
+		ask.Command = answered(ask, command, answer)
 	}
 	return ask
 }
+
+// correctHank is what the user does first about a hank that has errors.
+const correctHank = "correct the errors in hank.json"
+
+// answered is a command with the answer to a question about the hank. Where the user has to
+// change the hank before the command (a budget is used up, a model was refused), the stored
+// copy would end as before: one that has errors is to be corrected, too.
+func answered(ask *finding.DecisionError, command, answer string) string {
+	if strings.HasSuffix(command, verdict.AdoptOption) && answer == frozenOption {
+		ask.First, ask.Options, ask.Answers = correctHank, ask.Options[1:], []string{strings.TrimSpace(verdict.AdoptOption)}
+		return command
+	}
+	return strings.TrimSuffix(command, verdict.AdoptOption) + answer
+}
+
+// frozenOption follows the command that continues with the stored copy of a changed hank.
+const frozenOption = " --frozen"
 
 // WhenDone is what of Question about the hank a hank run asks whose execution is completed.
 func WhenDone(v *recovery.View, layers config.Layers) []finding.Finding {
@@ -225,7 +243,7 @@ func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request
 	}
 	ask := hankfile.ProgramQuestion(changes, live)
 	if live == nil {
-		return ask, " --frozen"
+		return ask, frozenOption
 	}
 	ask.First = raise(v.State, live, r)
 	return ask, verdict.AdoptOption
@@ -281,6 +299,10 @@ func FirstAfter(ask *finding.DecisionError, first string, raise bool) (string, b
 	switch {
 	case !strings.Contains(ask.Command, verdict.AdoptOption):
 		return "", false
+	case ask.First == correctHank && first != "":
+		return correctHank + ", and " + first, raise
+	case ask.First == correctHank:
+		return correctHank, raise
 	case hankfile.IsAsked(ask.What):
 		return ask.First, ask.First != ""
 	}
