@@ -404,7 +404,7 @@ func (s *Screen) wordOf(n *liveview.Node) string {
 	case !several:
 		return fmt.Sprintf("%s of %d%s", text, most, in)
 	case in == "":
-		in = " in run " + string(n.Run.RunID)
+		in = " in its run"
 	}
 	return fmt.Sprintf("%s%s, %d in all", text, in, n.Attempts)
 }

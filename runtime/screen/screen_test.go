@@ -139,21 +139,24 @@ func TestEachAttemptCanBeLookedAt(t *testing.T) {
 			t.Errorf("want %q, %q and %q in\n%s", heading, printed, notice, text)
 		}
 	}
-	heading := func(verdict string, run int, of string) string {
-		return fmt.Sprintf("flaky  %s, attempt 1 in run %s%s, 3 in all", verdict, s.view.State.Runs[run].RunID, of)
+	heading := func(verdict string, run int) string {
+		if run == 0 {
+			return "flaky  " + verdict + ", attempt 1 in its run, 3 in all"
+		}
+		return fmt.Sprintf("flaky  %s, attempt 1 in run %s (failed), 3 in all", verdict, s.view.State.Runs[run].RunID)
 	}
-	look(heading("completed", 0, ""), "try 3", "")
+	look(heading("completed", 0), "try 3", "")
 	s.Key("]")
-	look(heading("completed", 0, ""), "try 3", "there is no later attempt")
+	look(heading("completed", 0), "try 3", "there is no later attempt")
 	s.Key("[")
-	look(heading("failed", 1, " (failed)"), "try 2", "")
+	look(heading("failed", 1), "try 2", "")
 	second := s.Selected().Record
 	s.Key("[")
-	look(heading("failed", 2, " (failed)"), "try 1", "")
+	look(heading("failed", 2), "try 1", "")
 	s.Key("[")
-	look(heading("failed", 2, " (failed)"), "try 1", "there is no earlier attempt")
+	look(heading("failed", 2), "try 1", "there is no earlier attempt")
 	s.Key("]")
-	look(heading("failed", 1, " (failed)"), "try 2", "")
+	look(heading("failed", 1), "try 2", "")
 	if show := s.Key("d")[0].(Show); !strings.HasPrefix(strings.Join(show.Args, " "), fmt.Sprintf("diff %s %s --patch ", second.BaseCheckpoint, second.Checkpoint())) {
 		t.Errorf("the difference of the second attempt: %q", show.Args)
 	}
@@ -163,7 +166,7 @@ func TestEachAttemptCanBeLookedAt(t *testing.T) {
 	}
 	s.Key("k")
 	s.Key("j")
-	look(heading("completed", 0, ""), "try 3", "")
+	look(heading("completed", 0), "try 3", "")
 }
 
 // TestAttemptsOfOneRunAreCounted: where all attempts are of one run, the heading says how many
