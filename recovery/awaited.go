@@ -21,18 +21,13 @@ func (v *View) awaited() *plan.Entry {
 	if at < 0 || at >= len(entries) || entries[at].LoopContext == nil {
 		return nil
 	}
-	for step := range v.Head.State.Backward() {
-		if !step.Codon.Settled() || step.Codon.CodonID != entries[at].CodonID {
-			return nil
-		}
-		var rest []plan.Entry
-		if at+1 < len(entries) {
-			rest = append(rest, entries[at+1].Entry)
-		}
-		if v.programOutline().AwaitsVerdict(entries[at].Entry, rest, githistory.Judged(step.Run, step.Codon)) {
-			return &entries[at].Entry
-		}
-		return nil
+	var rest []plan.Entry
+	if at+1 < len(entries) {
+		rest = append(rest, entries[at+1].Entry)
+	}
+	o, ended := githistory.Outcomes(v.Items(), v.State)(entries[at].CodonID)
+	if ended && v.programOutline().AwaitsVerdict(entries[at].Entry, rest, o) {
+		return &entries[at].Entry
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func (a *author) outset() error {
 	if err != nil {
 		return err
 	}
-	return a.x.Record(state.PlanSet{Program: sha, HankHash: "sha256:test", Entries: a.entries(a.program.Derive(githistory.Outcomes(a.x.State())))})
+	return a.x.Record(state.PlanSet{Program: sha, HankHash: "sha256:test", Entries: a.entries(a.program.Derive(githistory.Outcomes(a.program.Hank.Items, a.x.State())))})
 }
 
 func (a *author) entries(entries []plan.Entry) []byte {

@@ -205,7 +205,7 @@ func (a *author) undo() error {
 // replan brings the plan into line with what is settled, as a runtime does.
 func (a *author) replan() error {
 	s := a.x.State()
-	want := a.program.Derive(githistory.Outcomes(s))
+	want := a.program.Derive(githistory.Outcomes(a.program.Hank.Items, s))
 	if slices.EqualFunc(want, s.ExecutionPlan(), func(e plan.Entry, have *state.PlanEntry) bool { return e.CodonID == have.CodonID }) {
 		return nil
 	}
@@ -329,11 +329,11 @@ func (g *saga) derives(t testing.TB, x *execution.Execution, before *state.State
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	got, want := ids(p.Derive(githistory.Outcomes(s))), ids(g.program.Derive(githistory.Outcomes(s)))
+	got, want := ids(p.Derive(githistory.Outcomes(p.Hank.Items, s))), ids(g.program.Derive(githistory.Outcomes(g.program.Hank.Items, s)))
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: the frozen program makes the plan %v instead of %v", what, got, want)
 	}
-	then := ids(g.program.Derive(githistory.Outcomes(before)))
+	then := ids(g.program.Derive(githistory.Outcomes(g.program.Hank.Items, before)))
 	if have := codons(s); !slices.Equal(have, got) && slices.Equal(codons(before), then) && slices.Equal(then, got) {
 		t.Errorf("%s: the plan is %v, and derived anew %v", what, have, got)
 	}

@@ -98,23 +98,22 @@ func (d *driver) judgeLeft(ctx context.Context) (*verdict.Outcome, error) {
 // awaited is the record on whose iteration the plan waits for a verdict, the run that has
 // it, and where in the plan it is; nil if it waits for none.
 func awaited(s *state.State, p *plan.Program) (index int, held *state.Run, final *state.Codon) {
-	last := s.LastSettled()
-	if last == nil || last.Codon.LoopContext == nil {
+	done, entries := s.Finished(), s.ExecutionPlan()
+	if index = len(done) - 1; index < 0 || done[index].LoopContext == nil {
 		return 0, nil, nil
 	}
-	index = s.PlanIndex(last.Codon.CodonID)
-	if index < 0 || index+1 != s.Next() {
-		return 0, nil, nil
-	}
-	o, _ := githistory.Outcomes(s)(last.Codon.CodonID)
 	var rest []plan.Entry
-	for _, e := range s.ExecutionPlan()[index+1 : min(index+2, len(s.ExecutionPlan()))] {
+	for _, e := range entries[index+1 : min(index+2, len(entries))] {
 		rest = append(rest, e.Entry)
 	}
-	if !p.AwaitsVerdict(s.ExecutionPlan()[index].Entry, rest, o) {
-		return 0, nil, nil
+	if o, _ := githistory.Outcomes(p.Hank.Items, s)(done[index].CodonID); p.AwaitsVerdict(entries[index].Entry, rest, o) {
+		for step := range s.Backward() {
+			if step.Codon == done[index] {
+				return index, step.Run, step.Codon
+			}
+		}
 	}
-	return index, last.Run, last.Codon
+	return 0, nil, nil
 }
 
 // AwaitsVerdict reports whether it is to be decided first whether the loop that an execution

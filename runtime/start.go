@@ -27,7 +27,7 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	if err != nil {
 		return st, err
 	}
-	if g := gate.At(s); st.End == nil && st.Target == "" && st.Resumed == nil && g != nil && g.Waiting() && !g.Expired(d.x.Now().Time) && !d.request.Wait {
+	if g := gate.At(s); st.End == nil && st.Target == "" && st.Resumed == nil && g != nil && !at.VerdictDue && g.Waiting() && !g.Expired(d.x.Now().Time) && !d.request.Wait {
 		st.End = d.waiting(g)
 	}
 	if st.End != nil {

@@ -471,7 +471,7 @@ func (g History) replan(s *state.State) (*state.State, error) {
 // stands in an adopted program after a codon that is still to run runs again, and a loop that
 // has ended there begins again.
 func Derive(p *plan.Program, s *state.State) []plan.Entry {
-	outcome := Outcomes(s)
+	outcome := Outcomes(p.Hank.Items, s)
 	entries := p.Derive(outcome)
 	finished := s.FinishedOf(len(entries), func(i int) *plan.Entry { return &entries[i] })
 	if !slices.ContainsFunc(entries[len(finished):], func(e plan.Entry) bool { _, ended := outcome(e.CodonID); return ended }) {
@@ -489,33 +489,52 @@ func Derive(p *plan.Program, s *state.State) []plan.Entry {
 	})
 }
 
-// Outcomes tells a plan how the codons on the lineage path ended.
-func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
+// Outcomes tells a plan how the codons of a program on the lineage path ended. A codon that the
+// program does not have any more has ended no loop by coming after it. In a loop, what it has
+// decided about the loop is told of the codon before it.
+func Outcomes(program []plan.Item, s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 	outcomes := map[plan.CodonID]plan.Outcome{}
+	has := codonsOf(program)
 	var open []*state.Codon // in loops, at the limit of all
 	var before *state.Codon // the last settled one
 	for _, step := range s.LineagePath() {
-		c := step.Codon
+		c, there := step.Codon, has[placeOf(step.Codon)]
 		over := c.FailedAtGate() && outcomes[c.CodonID].BudgetExceeded // its work has ended its loop
 		if c.FailedAtGate() {
 			delete(outcomes, c.CodonID)
 		}
 		if before != nil {
-			if was, known := outcomes[before.CodonID]; known {
-				was.Decision = cmp.Or(was.Decision, followed(before, c))
+			was, known := outcomes[before.CodonID]
+			if d := followed(before, c); known && (there || d != loop.Stop) {
+				was.Decision = cmp.Or(was.Decision, d)
 				outcomes[before.CodonID] = was
 			}
 		}
 		if !c.Settled() {
 			continue
 		}
-		before = c
 		ended := Judged(step.Run, c)
 		ended.BudgetExceeded = ended.BudgetExceeded || over
-		outcomes[c.CodonID] = ended
 		open = slices.DeleteFunc(open, func(o *state.Codon) bool { // its loop was not left, but continued
 			return c.LoopContext != nil && c.LoopContext.LoopID == o.LoopContext.LoopID
 		})
+		limit := c.BudgetExceeded != nil && !c.BudgetExceeded.EndsLoop() && c.LoopContext != nil
+		if !there {
+			if before == nil || before.LoopContext == nil || c.LoopContext == nil || before.LoopContext.LoopID != c.LoopContext.LoopID {
+				continue
+			}
+			was, known := outcomes[before.CodonID]
+			if !known { // it has failed at its gate
+				continue
+			}
+			was.BudgetExceeded, was.ContextExceeded = was.BudgetExceeded || ended.BudgetExceeded, was.ContextExceeded || ended.ContextExceeded
+			if ended.Decision != "" && before.LoopContext.Iteration == c.LoopContext.Iteration {
+				was.Decision, was.Tree, was.ChangedLines = ended.Decision, ended.Tree, ended.ChangedLines
+			}
+			c, ended = before, was
+		}
+		before = c
+		outcomes[c.CodonID] = ended
 		for _, o := range open {
 			if leftBehind(s, o, c) {
 				was := outcomes[o.CodonID]
@@ -523,7 +542,7 @@ func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 				outcomes[o.CodonID] = was
 			}
 		}
-		if c.BudgetExceeded != nil && !c.BudgetExceeded.EndsLoop() && c.LoopContext != nil {
+		if limit {
 			open = append(open, c)
 		}
 	}
@@ -531,6 +550,31 @@ func Outcomes(s *state.State) func(plan.CodonID) (plan.Outcome, bool) {
 		o, ended := outcomes[id]
 		return o, ended
 	}
+}
+
+// place is where a codon is in a program; in a loop by its id there.
+type place struct{ loop, codon plan.CodonID }
+
+func placeOf(c *state.Codon) place {
+	if c.LoopContext == nil {
+		return place{codon: c.CodonID}
+	}
+	id, _, _ := strings.Cut(string(c.CodonID), "#")
+	return place{c.LoopContext.LoopID, plan.CodonID(id)}
+}
+
+func codonsOf(program []plan.Item) map[place]bool {
+	has := map[place]bool{}
+	for _, item := range program {
+		if item.Loop == nil {
+			has[place{codon: item.Codon.ID}] = true
+			continue
+		}
+		for _, c := range item.Loop.Codons {
+			has[place{item.Loop.ID, c.ID}] = true
+		}
+	}
+	return has
 }
 
 // leftBehind reports whether an execution has left the loop of a codon with it, since

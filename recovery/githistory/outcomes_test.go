@@ -34,8 +34,15 @@ func records(t *testing.T, ids ...string) *state.State {
 	return s
 }
 
+// program has a loop of a and b, and a codon behind it.
+var program = []plan.Item{
+	{Loop: &plan.Loop{ID: "l", Codons: []plan.Codon{{ID: "a"}, {ID: "b"}}}},
+	{Codon: &plan.Codon{ID: "z"}},
+}
+
 // Where the verdict on an iteration is lost, or none was needed when it ended, what came
-// after it tells whether the loop continued. Only the last iteration may be undecided.
+// after it tells whether the loop continued. Only the last iteration may be undecided. A codon
+// that the program does not have any more has not ended the loop.
 func TestWhatCameAfterAnIterationTellsItsVerdict(t *testing.T) {
 	t.Parallel()
 	for ids, want := range map[string]map[plan.CodonID]loop.Decision{
@@ -46,12 +53,20 @@ func TestWhatCameAfterAnIterationTellsItsVerdict(t *testing.T) {
 		"a#0 b#0 a#1 b#1 z":  {"b#0": loop.Continue, "b#1": loop.Stop},
 		"a#0 b#0 a#1 b#1 z!": {"b#0": loop.Continue, "b#1": loop.Stop},
 		"z a#0":              {"z": "", "a#0": ""},
+		"a#0 b#0 n":          {"b#0": ""},
+		"a#0 b#0 n!":         {"b#0": ""},
+		"a#0 b#0 n z":        {"b#0": loop.Stop},
+		"a#0 b#0 n#0 a#1":    {"b#0": loop.Continue},
+		"a#0 b#0 n#1!":       {"b#0": loop.Continue},
 	} {
-		outcome := Outcomes(records(t, strings.Fields(ids)...))
+		outcome := Outcomes(program, records(t, strings.Fields(ids)...))
 		for id, decision := range want {
 			if o, ended := outcome(id); !ended || o.Decision != decision {
 				t.Errorf("%s: %s has ended %v with the verdict %q, want %q", ids, id, ended, o.Decision, decision)
 			}
+		}
+		if _, ended := outcome("n"); ended {
+			t.Errorf("%s: a codon that the program does not have has an outcome", ids)
 		}
 	}
 }

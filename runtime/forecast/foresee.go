@@ -364,7 +364,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 		if early = st.End.Reason != ""; early {
 			f.Over = verdict.About(*st.End)
 		}
-	} else if g := gate.At(f.State); g != nil && g.Waiting() && !g.Expired(time.Now()) && !r.Wait && st.Target == "" && st.Resumed == nil {
+	} else if g := gate.At(f.State); g != nil && !f.Awaits && g.Waiting() && !g.Expired(time.Now()) && !r.Wait && st.Target == "" && st.Resumed == nil {
 		early = true
 		f.asksAt(g)
 	} else if g == nil && !f.Awaits && f.State.Next() == len(f.Entries) { // the hank has the codon no more that is done again

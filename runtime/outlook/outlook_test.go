@@ -76,7 +76,7 @@ func (st *story) spend(cents int64, fails bool) {
 		final.ErrorCheckpoint = sha
 	}
 	st.record(state.CodonTransitioned{RunID: "r", Record: final})
-	entries, err := history.EncodeEntries(st.p.Derive(githistory.Outcomes(st.s)))
+	entries, err := history.EncodeEntries(st.p.Derive(githistory.Outcomes(st.p.Hank.Items, st.s)))
 	if err != nil {
 		st.tb.Fatal(err)
 	}

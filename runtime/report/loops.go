@@ -160,7 +160,7 @@ func (l *Loop) end(v *recovery.View) {
 		l.Ended, l.Reason = "stop", last.Reason
 	case l.TerminateOn != nil && l.TerminateOn.Limit > 0 && last.Iteration+1 >= l.TerminateOn.Limit && l.whole(v, k.Codon):
 		l.Ended = "limit"
-	case !inLoop(path[len(path)-1].Codon.LoopContext, l.LoopID): // something after it has begun
+	case !inLoop(path[len(path)-1].Codon.LoopContext, l.LoopID) && v.AwaitsVerdict() != l.LoopID: // something after it has begun
 		l.Ended = "left"
 	}
 }
