@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hank/plan"
+	"hank/runtime/retry"
 	"hank/state"
 )
 
@@ -184,20 +185,21 @@ func (k *counted) cut(over func(at int) bool) (left []*state.Codon) {
 // followed by another one without the user's going back.
 func onTheWay(s *state.State) map[*state.Codon]bool {
 	way := map[*state.Codon]bool{}
-	from, at := s.Position, 0
-	whole := from == nil || from.Reason == state.ReasonContinue
-	if run := s.RunAtPosition(); from != nil && run != nil { // an undo has led back to its end
-		at, whole = slices.Index(s.Runs, run), true
+	from, at, whole := s.Position, 0, s.Position == nil
+	if from != nil {
+		if last := slices.Index(s.Runs, retry.Last(s)); last >= 0 {
+			at, whole = last, true
+		}
 	}
 	for at < len(s.Runs) { // newest first
-		run := s.Runs[at]
 		if !whole {
 			older := slices.IndexFunc(s.Runs, func(r *state.Run) bool { return r.RunID == from.RunID })
 			if from.AfterCodon == nil || older < at {
 				break
 			}
-			at, run = older, s.Runs[older]
+			at = older
 		}
+		run := s.Runs[at]
 		for _, c := range slices.Backward(run.Codons()) {
 			if whole = whole || c.CodonID == *from.AfterCodon; whole {
 				way[c] = true
@@ -206,8 +208,11 @@ func onTheWay(s *state.State) map[*state.Codon]bool {
 		if from = run.StartingConditions.Source; from == nil {
 			break
 		}
-		whole = run.StartingConditions.Reason == state.ReasonContinue
-		at++
+		next := retry.Continued(s, at)
+		if whole = next < len(s.Runs); !whole {
+			next = at + 1
+		}
+		at = next
 	}
 	return way
 }
@@ -250,7 +255,7 @@ func baseID(id plan.CodonID) plan.CodonID {
 // them together, until the user goes back to before it. Complexity: its records.
 func (a *Accounts) UsedBefore(s *state.State, run *state.Run, id plan.CodonID) Use {
 	var u Use
-	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first
+	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at = retry.Continued(s, at) { // newest first
 		for i := s.Runs[at].Len() - 1; i >= 0; i-- {
 			c := s.Runs[at].Codon(i)
 			if c.CodonID != id {
@@ -263,9 +268,6 @@ func (a *Accounts) UsedBefore(s *state.State, run *state.Run, id plan.CodonID) U
 			u.Cost += max(0, cost)
 			u.Output += max(0, c.TokenCount().Output)
 			u.Time += max(0, took)
-		}
-		if s.Runs[at].StartingConditions.Reason != state.ReasonContinue {
-			break
 		}
 	}
 	return u

@@ -8,10 +8,12 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
 	"hank/plan"
 	"hank/plan/config"
+	"hank/runtime/retry"
 	"hank/state"
 )
 
@@ -514,6 +516,51 @@ func TestWhatACrashCutOffCounts(t *testing.T) {
 	s.Position.Reason = state.ReasonContinue
 	if a = NewAccounts(s, false); a.Loops["l"].Cost != state.Dollars(2.375) {
 		t.Errorf("about to go on after a crash: %+v", a)
+	}
+}
+
+// An undo that leads back past a newer run brings the interrupted attempt back, and nothing of the
+// newer run: about to begin again, begun again, and begun again after a run that came to no codon.
+func TestWhatAnUndoBringsBackCounts(t *testing.T) {
+	t.Parallel()
+	const codon = `{"codonId": "e#0", "loopContext": {"loopId": "l", "iteration": 0, "codonIndexInLoop": 0}, "status": "failed", "interrupted": "crash", "startTime": "2026-01-01T00:00:00.000Z", "endTime": "2026-01-01T00:00:10.000Z", "partialCost": %s, "partialTokens": {"outputTokens": 10}}`
+	run := func(id, start, codons string) string {
+		return fmt.Sprintf(`{"runId": %q, "runFolder": "/x", "gitBranch": "run-%s", "startingConditions": %s, "status": "crashed", "startTime": "2026-01-01T00:00:00.000Z", "serverPid": 1, "codons": [%s]}`, id, id, start, codons)
+	}
+	const back = `{"runId": "1-aaaaa", "afterCodon": null, "checkpointSha": "", "reason": "continue", "before": {"runId": "1-aaaaa", "afterCodon": null, "checkpointSha": "%s", "endOfRun": "1-aaaaa"}}`
+	continued := func(safety string) string {
+		return `{"type": "continuation", "reason": "continue", "source": ` + fmt.Sprintf(back, safety) + `}`
+	}
+	first := run("1-aaaaa", `{"type": "fresh"}`, fmt.Sprintf(codon, "1"))
+	newer := run("2-bbbbb", `{"type": "continuation", "reason": "rollback", "source": {"runId": "1-aaaaa", "afterCodon": null, "checkpointSha": "", "reason": "rollback", "before": {"runId": "1-aaaaa", "afterCodon": null, "checkpointSha": "a", "endOfRun": "1-aaaaa"}}}`, fmt.Sprintf(codon, "8"))
+	for what, c := range map[string]struct {
+		runs, position string
+		cost           float64
+	}{
+		"after the undo": {newer + "," + first, `{"runId": "1-aaaaa", "afterCodon": null, "checkpointSha": "", "reason": "rollback", "endOfRun": "1-aaaaa", "before": {"runId": "2-bbbbb", "afterCodon": null, "checkpointSha": "b", "endOfRun": "2-bbbbb"}}`, 1},
+		"about to begin": {newer + "," + first, fmt.Sprintf(back, "c"), 1},
+		"begun":          {run("3-ccccc", continued("c"), fmt.Sprintf(codon, "2")) + "," + newer + "," + first, "", 3},
+		"begun twice":    {run("4-ddddd", continued("c"), fmt.Sprintf(codon, "2")) + "," + run("3-ccccc", continued("c"), "") + "," + newer + "," + first, "", 3},
+		"gone back, and begun twice": {run("3-ccccc", continued("a"), fmt.Sprintf(codon, "2")) + "," +
+			strings.Replace(newer, fmt.Sprintf(codon, "8"), "", 1) + "," + first, "", 2},
+	} {
+		s, err := state.Unmarshal([]byte(`{"currentRunId": null, "executionPlan": [], "runs": [` + c.runs + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.position != "" {
+			s.Position = &state.Position{}
+			if err := json.Unmarshal([]byte(c.position), s.Position); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := NewAccounts(s, false)
+		if got := a.Loops["l"].Cost; got != state.Dollars(c.cost) {
+			t.Errorf("%s: the loop has used %s, want $%g", what, got.Text(), c.cost)
+		}
+		if got := a.UsedBefore(s, retry.Last(s), "e#0").Cost; got != state.Dollars(c.cost) {
+			t.Errorf("%s: the codon has used %s, want $%g", what, got.Text(), c.cost)
+		}
 	}
 }
 

@@ -346,9 +346,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if f.State, err = history.WithPlan(&there, f.Program); err != nil {
 		return err
 	}
-	if startpoint.Conditions(f.State, st, r.Mode, "").Reason == state.ReasonContinue {
-		f.Before = f.State.Newest()
-	}
+	f.Before = startpoint.Before(f.State, st, r.Mode)
 	for _, e := range f.State.ExecutionPlan() {
 		f.Entries = append(f.Entries, e.Entry)
 	}

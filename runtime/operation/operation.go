@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"hank/internal/lazyregexp"
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
+	"hank/runtime/retry"
 	"hank/state"
 )
 
@@ -100,7 +100,12 @@ func left(s *state.State, o *state.Operation) bool {
 // passed reports whether something has come after a run but its own continuation: an
 // interrupted codon that was to begin again.
 func passed(s *state.State, run *state.Run) bool {
-	return run != s.Newest() || s.Position != nil && cmp.Or(s.Position.Reason, state.ReasonContinue) != state.ReasonContinue
+	p := s.Position
+	if run != s.Newest() || p == nil || p.Reason != state.ReasonContinue {
+		return run != s.Newest() || p != nil && p.Reason != ""
+	}
+	of := retry.Last(s) // an undo may have led back to another
+	return of != run && of != s.Resumed(run)
 }
 
 // Answer is the record of an answer.

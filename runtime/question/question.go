@@ -272,8 +272,7 @@ func raise(s *state.State, live *plan.Program, r request.Request) string {
 	}
 	p := *live
 	p.Settings = r.Layers.Merge(p.Hank.Overrides.Settings())
-	continued := startpoint.Conditions(there, st, r.Mode, "").Reason == state.ReasonContinue
-	return verdict.Raise(there, &p, history.LastRecord(s), continued)
+	return verdict.Raise(there, &p, history.LastRecord(s), startpoint.Before(there, st, r.Mode))
 }
 
 // taken is where a command starts that has taken a changed hank over.

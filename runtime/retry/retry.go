@@ -139,7 +139,7 @@ func hasFailed(c *state.Codon) bool {
 func Series(s *state.State, run *state.Run, id state.CodonID) []*state.Codon {
 	var series []*state.Codon
 	var newer *state.Codon
-	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); at++ { // newest first
+	for at := slices.Index(s.Runs, run); at >= 0 && at < len(s.Runs); { // newest first
 		for i := s.Runs[at].Len() - 1; i >= 0; i-- {
 			c := s.Runs[at].Codon(i)
 			overruled := c.Settled() && newer != nil && newer.FailedAtGate() // which says how the attempt has ended
@@ -151,12 +151,58 @@ func Series(s *state.State, run *state.Run, id state.CodonID) []*state.Codon {
 				series = append(series, c)
 			}
 		}
-		if s.Runs[at].StartingConditions.Reason != state.ReasonContinue || at+1 < len(s.Runs) && !Interrupted(s.Runs[at+1]) {
+		if at = Continued(s, at); at < len(s.Runs) && !Interrupted(s.Runs[at]) {
 			break
 		}
 	}
 	slices.Reverse(series)
 	return series
+}
+
+// Continued is the place in s.Runs of the run whose attempts count together with those of the
+// run at a place: the one before it, or the one to whose end an undo had led back. It is that
+// behind the last, where the user has gone back or tried again by a command.
+func Continued(s *state.State, at int) int {
+	return ContinuedFrom(s, s.Runs[at].StartingConditions, at+1)
+}
+
+// ContinuedFrom is Continued of a run that begins as start says, before the run at a place.
+func ContinuedFrom(s *state.State, start state.StartingConditions, next int) int {
+	from, none := start.Source, len(s.Runs)
+	of := func(id state.RunID) int {
+		at := slices.IndexFunc(s.Runs, func(r *state.Run) bool { return r.RunID == id })
+		if at < next {
+			return none
+		}
+		return at
+	}
+	switch {
+	case from != nil && from.EndOf != "":
+		return of(from.EndOf)
+	case start.Reason != state.ReasonContinue:
+		return none
+	case from == nil || from.Before == nil || from.Before.EndOf == "" || next >= none:
+		return next
+	}
+	// The move that the run before has begun with is that of this one, too, if no codon has run in between.
+	if r := s.Runs[next]; r.Len() == 0 {
+		if was := r.StartingConditions.Source; was != nil && was.Before != nil && was.Before.CheckpointSHA == from.Before.CheckpointSHA {
+			return next
+		}
+	}
+	return of(from.Before.EndOf)
+}
+
+// Last is the run whose attempts those of the next run count together with; nil: there is none.
+func Last(s *state.State) *state.Run {
+	at := 0
+	if p := s.Position; p != nil {
+		at = ContinuedFrom(s, state.StartingConditions{Source: p, Reason: p.Reason}, 0)
+	}
+	if at >= len(s.Runs) {
+		return nil
+	}
+	return s.Runs[at]
 }
 
 // LastFailure is why the newest attempt of a series that has failed by itself did; empty:

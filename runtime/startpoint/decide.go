@@ -144,9 +144,6 @@ func choose(at Situation, r request.Request) (Start, error) {
 	if exhausted { // its retries begin again, as after hank retry
 		to.Reason = state.ReasonRetry
 	}
-	if s.Position != nil && run != s.Newest() { // an undo led back to it: the newer ones are no part of this attempt's chain
-		to.Reason = state.ReasonRetry
-	}
 	return Start{Redo: last, Target: last.BaseCheckpoint, To: last.BaseCheckpoint, Position: &to}, nil
 }
 
@@ -341,6 +338,14 @@ func Conditions(s *state.State, st Start, mode request.Mode, head state.SHA) sta
 		}
 	}
 	return state.StartingConditions{Type: state.StartContinuation, Source: &here, Reason: reason}
+}
+
+// Before is the run whose attempts those of the run that begins there count together with; nil: none.
+func Before(s *state.State, st Start, mode request.Mode) *state.Run {
+	if at := retry.ContinuedFrom(s, Conditions(s, st, mode, ""), 0); at < len(s.Runs) {
+		return s.Runs[at]
+	}
+	return nil
 }
 
 // LostStart is the question about a lost checkpoint from which a codon was to be

@@ -215,10 +215,7 @@ func After(c *state.Codon) *Waiting {
 // Of is the wait that an execution is in: the last attempt at the codon that is next leads
 // to it, and nothing has moved the execution away since. nil: there is none.
 func Of(s *state.State) *Waiting {
-	run, next, entries := s.Newest(), s.Next(), s.ExecutionPlan()
-	if p := s.Position; p != nil && p.Reason != state.ReasonContinue {
-		run = s.Run(p.EndOf)
-	}
+	run, next, entries := retry.Last(s), s.Next(), s.ExecutionPlan()
 	if run == nil || next >= len(entries) {
 		return nil
 	}

@@ -106,7 +106,7 @@ func StillEnds(s *state.State, p *plan.Program) bool {
 	e, last := entries[at].Entry, history.LastRecord(s)
 	cut := last != nil && !last.Settled() && last.BudgetExceeded != nil
 	if !cut || last.Interrupted != "" { // it is continued, and not tried again
-		earlier = a.UsedBefore(s, s.Newest(), e.CodonID)
+		earlier = a.UsedBefore(s, retry.Last(s), e.CodonID)
 	}
 	switch l := a.Limits(p, e, earlier); {
 	case !cut:
@@ -120,19 +120,16 @@ func StillEnds(s *state.State, p *plan.Program) bool {
 
 // Raise is what the user must do before a command that takes a changed hank over, whose budgets would
 // not let the next attempt begin, or end it as one has ended the last; empty if that is nothing.
-// s has the plan of the hank, and is where the command starts; continued: attempts before count.
-func Raise(s *state.State, p *plan.Program, last *state.Codon, continued bool) string {
+// s has the plan of the hank, and is where the command starts; the attempts of before count.
+func Raise(s *state.State, p *plan.Program, last *state.Codon, before *state.Run) string {
 	entries, at := s.ExecutionPlan(), s.Next()
 	if at >= len(entries) {
 		return ""
 	}
-	there, e, earlier := *s, entries[at].Entry, budget.Use{}
+	there, e := *s, entries[at].Entry
 	there.Limits = state.Limits{} // which the command raises
 	a := budget.NewAccounts(&there, false)
-	if continued {
-		earlier = a.UsedBefore(&there, there.Newest(), e.CodonID)
-	}
-	what, l := "", a.Limits(p, e, earlier)
+	what, l := "", a.Limits(p, e, a.UsedBefore(&there, before, e.CodonID))
 	if l.Over != nil {
 		what = strings.TrimPrefix(l.Describe(l.Over), budget.Exhausted)
 	} else if last != nil && !last.Settled() && last.CodonID == e.CodonID && last.BudgetExceeded != nil && last.BudgetExceeded.Scope != budget.ScopeExecution {

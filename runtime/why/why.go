@@ -173,18 +173,15 @@ func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) 
 	return First, "it is the first codon of the plan"
 }
 
-// newestBefore is the newest record of a codon in the runs before one.
+// newestBefore is the newest record of a codon before a run, in those that it continues.
 func newestBefore(s *state.State, run *state.Run, id state.CodonID) *state.Codon {
-	past := false
-	for _, r := range s.Runs {
-		if past {
-			for i := r.Len() - 1; i >= 0; i-- {
-				if r.Codon(i).CodonID == id {
-					return r.Codon(i)
-				}
+	for at := retry.Continued(s, slices.Index(s.Runs, run)); at < len(s.Runs); at = retry.Continued(s, at) {
+		r := s.Runs[at]
+		for i := r.Len() - 1; i >= 0; i-- {
+			if r.Codon(i).CodonID == id {
+				return r.Codon(i)
 			}
 		}
-		past = past || r == run
 	}
 	return nil
 }
