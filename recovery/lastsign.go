@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/vfs"
-	"hank/recovery/execution"
+	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -33,8 +33,9 @@ var rebased = []byte(`"transitionType":"Rebased"`)
 // the newest of its start, its last event in the journal, the last entry of its
 // transcript, and the pause of its run. What the machine did after that was not its work: it may have
 // been off.
-func lastSign(x *execution.Execution, r *state.Run, c *state.Codon) state.Time {
-	last, now := c.StartTime.Time, x.Now().Time
+func lastSign(fsys vfs.FS, l layout.Layout, end uint64, now time.Time, r *state.Run) state.Time {
+	c := r.Live()
+	last := c.StartTime.Time
 	saw := func(at time.Time) {
 		if at.After(last) && !at.After(now) {
 			last = at
@@ -45,17 +46,14 @@ func lastSign(x *execution.Execution, r *state.Run, c *state.Codon) state.Time {
 	}
 	name := fmt.Appendf(nil, "\"codonId\":%q", c.CodonID)
 	about := func(_, data []byte) bool { return bytes.Contains(data, name) && !bytes.Contains(data, rebased) }
-	from := uint64(1)
-	if end := x.Journal.Last(); end > signEvents {
-		from = end - signEvents
-	}
+	from := max(end, signEvents+1) - signEvents
 	// Best effort: what cannot be read shows no sign.
-	_ = journal.ReadWanted(x.FS, x.Layout.Events(), from, about, func(e journal.Event) error {
+	_ = journal.ReadWanted(fsys, l.Events(), from, about, func(e journal.Event) error {
 		saw(e.Timestamp)
 		return nil
 	})
 	if c.ClaudeLogPath != "" {
-		saw(lastEntry(x.FS, x.Layout.Resolve(c.ClaudeLogPath)))
+		saw(lastEntry(fsys, l.Resolve(c.ClaudeLogPath)))
 	}
 	return state.At(last)
 }

@@ -545,6 +545,11 @@ func (v *View) Crashed(r *state.Run) bool {
 	return over
 }
 
+// LastSign is when the attempt that the newest run has left counts as ended.
+func (v *View) LastSign() state.Time {
+	return lastSign(v.fs, v.Layout, v.State.Seq, time.Now(), v.State.Newest())
+}
+
 // over asks what the next opening will, while nobody holds the execution.
 func (v *View) over(r *state.Run) (bool, string) { return isOver(r, v.flockTrusted()) }
 

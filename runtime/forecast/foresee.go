@@ -323,6 +323,9 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 			return err
 		}
 	}
+	if s, err = history.Closed(v, s); err != nil {
+		return err
+	}
 	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from, VerdictDue: runtime.AwaitsVerdict(s, f.Program)}, r, a)
 	if err != nil {
 		return err

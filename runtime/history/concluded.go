@@ -9,6 +9,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/runtime/agents"
 	"hank/state"
 )
 
@@ -24,6 +25,40 @@ func Concluded(s *state.State) (*state.State, error) {
 		final.CompletionCheckpoint = execution.Head(s)
 	}
 	return state.Apply(s, s.Seq+1, state.CodonTransitioned{RunID: run.RunID, Record: final})
+}
+
+// Closed is the state in which the next opening leaves the newest run, if it is over without having
+// said so: its attempt counts as interrupted, and has used what its transcript says.
+func Closed(v *recovery.View, s *state.State) (*state.State, error) {
+	run := s.Newest()
+	if v.Live || run == nil || run.Paused == nil && !v.Crashed(run) {
+		return s, nil
+	}
+	at, how := run.StartTime, state.InterruptedByCrash
+	var steps []state.Transition
+	if live := run.Live(); live != nil {
+		if used := agents.Unrecorded(v.Layout, s, run.RunID); used != nil {
+			steps = append(steps, *used)
+			if next, err := state.Apply(s, s.Seq+1, *used); err == nil {
+				live = next.Run(run.RunID).Live()
+			}
+		}
+		if at = v.LastSign(); run.Paused != nil {
+			how = state.InterruptedByPause
+		}
+		steps = append(steps, state.CodonTransitioned{RunID: run.RunID, Record: live.Interrupt(at, how, "hank ended while the codon was "+string(live.Status))})
+	}
+	var end state.Transition = state.RunCrashed{RunID: run.RunID, EndTime: at}
+	if p := run.Paused; p != nil {
+		end = state.RunFailed{RunID: run.RunID, EndTime: at, Reason: p.Reason, Detail: p.Detail}
+	}
+	for _, t := range append(steps, end) {
+		var err error
+		if s, err = state.Apply(s, s.Seq+1, t); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // due is dueAt of the target.

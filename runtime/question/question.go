@@ -224,7 +224,7 @@ func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request
 		live, _, loadErr := hankfile.LoadFor(v.Layout.Root, request.Request{}, r.Layers)
 		ask, answer := hankfile.LostProgram(v.State, cmp.Or(v.Meta.HankPath, "the hank"), live, err, loadErr)
 		if ask != nil && live != nil {
-			ask.First = raise(v.State, live, r)
+			ask.First = raise(v, live, r)
 		}
 		return ask, answer
 	}
@@ -245,7 +245,7 @@ func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request
 	if live == nil {
 		return ask, frozenOption
 	}
-	ask.First = raise(v.State, live, r)
+	ask.First = raise(v, live, r)
 	return ask, verdict.AdoptOption
 }
 
@@ -265,7 +265,11 @@ func Unparsable(ctx context.Context, s *state.State, live *plan.Program, from *h
 }
 
 // raise is verdict.Raise of a command that takes a changed hank over.
-func raise(s *state.State, live *plan.Program, r request.Request) string {
+func raise(v *recovery.View, live *plan.Program, r request.Request) string {
+	s, err := history.Closed(v, v.State)
+	if err != nil {
+		return ""
+	}
 	there, st, err := taken(s, live, nil, r)
 	if err != nil || st.End != nil {
 		return ""
