@@ -140,9 +140,9 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 type Follows struct {
 	Command string     `json:"command,omitempty"` // none and no gate: the hank is completed
 	Gate    *gate.View `json:"gate,omitempty"`
-	Done    bool       `json:"-"` // nothing comes: the hank is completed
-	Decides bool       `json:"-"` // it is for the user to give the command
-	First   string     `json:"-"` // what the command answers, and what must be done before it
+	Done    bool       `json:"-"`                // nothing comes: the hank is completed
+	Decides bool       `json:"decides,omitzero"` // it is for the user to give the command
+	First   string     `json:"-"`                // what the command answers, and what must be done before it
 }
 
 // FollowsIn is what comes next in an execution.
