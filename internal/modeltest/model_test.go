@@ -177,7 +177,7 @@ func (m *model) back(from place, target tree, now int, held func(string) bool) t
 		case m.archived[p] && !(held(p) && target.visible(p, was) && from.frozen.tracks(1, p)), // its copy may come back
 			!held(p) && from.frozen.tracks(len(from.frozen), p): // it comes back as a codon has found it
 			t.doubt[p] = append(slices.Clone(m.past[p]), node{}, was, wanted)
-		case was == wanted: // which the checkpoint does not have, and nobody touches
+		case was == wanted && (was.kind == "" || target.visible(p, was) || !from.tree.visible(p, was)): // which the checkpoint does not have, and nobody touches; unless it is ignored no more
 		case !(m.world.ignores && m.world.partial) && wanted.kind == "" && held(p) && from.frozen.tracks(now, p) && target.visible(p, was) && from.tree.visible(p, was):
 			// Checkpoints track it, and the target has it not: it goes.
 		case !from.frozen.tracks(len(from.frozen), p) && !held(p): // nobody tracks it, nor has a program that was adopted for the target: it stays
