@@ -41,10 +41,10 @@ func Summary(changes []diff.Change) string {
 }
 
 // Changed is the question that askAboutEdits asks where the next run moves
-// the workspace to a checkpoint, or leaves it (to is empty); nil if it asks none.
-func Changed(ctx context.Context, v *recovery.View, store *checkpoint.Store, to state.SHA) (*finding.DecisionError, error) {
-	s := v.State
-	run := s.Newest()
+// the workspace to a checkpoint, or leaves it (to is empty); nil if it asks none. s is the state
+// with the plan that the run follows.
+func Changed(ctx context.Context, v *recovery.View, s *state.State, store *checkpoint.Store, to state.SHA) (*finding.DecisionError, error) {
+	run := v.State.Newest()
 	switch {
 	case run != nil && run.Live() != nil: // nothing to compare with yet: the next opening makes its checkpoint
 		return v.LateQuestion(ctx, store)

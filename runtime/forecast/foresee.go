@@ -394,7 +394,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if from != nil || lost || a.KeepsTree(r.Mode) || late != nil || a.Restore && (f.To != "" || r.Mode != request.ModeRun) || early || f.Unmoved {
 		return nil
 	}
-	switch ask, err := edits.Changed(ctx, v, store, st.To); {
+	switch ask, err := edits.Changed(ctx, v, s, store, st.To); {
 	case ask == nil:
 		return err
 	case a.Restore:

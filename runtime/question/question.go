@@ -62,7 +62,7 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	if ask != nil { // the answer has the option, or another in its place
 		command, answer = answered(ask, command, answer), ""
 	}
-	changed, err := edits.Changed(ctx, v, store, st.To)
+	changed, err := edits.Changed(ctx, v, s, store, st.To)
 	if err != nil {
 		return err
 	}
