@@ -75,7 +75,12 @@ func TestNothingLeftIsAPersonsDecision(t *testing.T) {
 	b := boxed(t, 12)
 	for name, damage := range map[string]func(){
 		"all gone but the runs": func() { remove(t, b.l.Store()) },
-		"the store is a ruin":   func() { remove(t, filepath.Join(b.l.Store(), "refs")) },
+		"the store is a ruin":   func() { remove(t, filepath.Join(b.l.Store(), "objects")) },
+		"the references and all packs are gone": func() {
+			remove(t, filepath.Join(b.l.Store(), "refs"))
+			remove(t, filepath.Join(b.l.Store(), "objects", "pack"))
+			ok(t, os.Mkdir(filepath.Join(b.l.Store(), "objects", "pack"), 0o700))
+		},
 		"all packs are gone": func() {
 			remove(t, filepath.Join(b.l.Store(), "objects", "pack"))
 			ok(t, os.Mkdir(filepath.Join(b.l.Store(), "objects", "pack"), 0o700))
