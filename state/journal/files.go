@@ -72,10 +72,19 @@ func list(fsys vfs.FS, dir string) (segments []string, leftover string, err erro
 	return append(segments, current), leftover, nil
 }
 
+// openSegment opens a segment. What is no file is not there, as in list.
+func openSegment(fsys vfs.FS, name string) (vfs.File, error) {
+	f, err := vfs.Open(fsys, name)
+	if errors.Is(err, vfs.ErrNotRegular) {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return f, err
+}
+
 // firstOf returns the number that a segment's first event has or would have;
 // 0 if no line of it is verified.
 func firstOf(fsys vfs.FS, name string) (uint64, error) {
-	f, err := vfs.Open(fsys, name)
+	f, err := openSegment(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -105,12 +114,12 @@ func firstOf(fsys vfs.FS, name string) (uint64, error) {
 
 // isPrefix reports whether the bytes of file a are the first bytes of file b.
 func isPrefix(fsys vfs.FS, a, b string) (bool, error) {
-	fa, err := vfs.Open(fsys, a)
+	fa, err := openSegment(fsys, a)
 	if err != nil {
 		return false, err
 	}
 	defer fa.Close()
-	fb, err := vfs.Open(fsys, b)
+	fb, err := openSegment(fsys, b)
 	if err != nil {
 		return false, err
 	}
@@ -135,7 +144,7 @@ func isPrefix(fsys vfs.FS, a, b string) (bool, error) {
 // copyPart durably writes the first n bytes of src under the name dst. A
 // temporary name is renamed over dst; the caller syncs the directory.
 func copyPart(fsys vfs.FS, src, dst string, n int64) error {
-	in, err := vfs.Open(fsys, src)
+	in, err := openSegment(fsys, src)
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ type pass struct {
 }
 
 func (p *pass) segment(name string, off int64) error {
-	f, err := vfs.Open(p.fs, filepath.Join(p.dir, name))
+	f, err := openSegment(p.fs, filepath.Join(p.dir, name))
 	if name == current && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

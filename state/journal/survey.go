@@ -140,7 +140,7 @@ func (s *survey) current() *Segment { return &s.found.Segments[len(s.found.Segme
 
 func (s *survey) segment(fsys vfs.FS, dir, name string, last bool) error {
 	s.found.Segments = append(s.found.Segments, Segment{Name: name, keep: -1})
-	f, err := vfs.Open(fsys, filepath.Join(dir, name))
+	f, err := openSegment(fsys, filepath.Join(dir, name))
 	if last && errors.Is(err, os.ErrNotExist) {
 		s.current().keep = 0
 		s.damage(0, 0, "the file is missing")
