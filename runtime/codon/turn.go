@@ -25,6 +25,7 @@ type turn struct {
 	reader   harness.Reader
 	start    transcript.Start
 	log      *os.File // the attempt's transcript; turns of one attempt share it
+	size     int64    // of the transcript, as it was when the turn began and with what it has written
 	attempt  string
 	writable []string                 // what the agent may change; nil is anything
 	known    func(line []byte) []byte // of what was printed, what is read; nil: all
@@ -76,6 +77,11 @@ func (t *turn) run(ctx context.Context) (ended, error) {
 	lines := newBacklog()
 	out := &splitter{stream: transcript.Stdout, to: lines}
 	errs := &splitter{stream: transcript.Stderr, to: lines}
+	fi, err := t.log.Stat()
+	if err != nil {
+		return ended{}, err
+	}
+	t.size = fi.Size()
 	if err := t.write(transcript.Entry{Stream: transcript.StreamStart, Start: t.start}); err != nil {
 		return ended{}, err
 	}
@@ -107,10 +113,7 @@ func (t *turn) run(ctx context.Context) (ended, error) {
 		res.verdict.Failure = &state.FailureReason{Type: state.FailUnknown, Retriable: true, Class: harness.ClassInterrupted, Rule: "keeper-lost",
 			Message: "the keeper of the agent was killed, and the agent with it: the outcome of its work is unknown"}
 	}
-	fi, err := t.log.Stat()
-	if err == nil {
-		err = t.write(transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: exit.Code, Signal: exit.Signal, Offset: fi.Size()}})
-	}
+	err = t.write(transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: exit.Code, Signal: exit.Signal, Offset: t.size}})
 	return res, errors.Join(err, t.log.Sync())
 }
 
@@ -269,7 +272,8 @@ func (t *turn) line(line printed) (stop bool, err error) {
 
 func (t *turn) write(e transcript.Entry) error {
 	e.At = time.Now()
-	if _, err := t.log.Write(e.Append(nil)); err != nil {
+	n, err := t.log.Write(e.Append(nil))
+	if t.size += int64(n); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
 	}
 	failpoint.Hit("transcript.written")

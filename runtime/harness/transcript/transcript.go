@@ -74,7 +74,7 @@ func (c Count) Tokens() state.Tokens {
 type Exit struct {
 	Code   int    `json:"code"`             // -1 after a signal
 	Signal string `json:"signal,omitempty"` // SIGTERM
-	Offset int64  `json:"offset,omitempty"` // of the entry in the transcript; 0: an older version wrote none
+	Offset int64  `json:"offset,omitempty"` // how many bytes were written before the entry; 0: an older version wrote none
 }
 
 // Entry is one line of a transcript. Stream says which of the other fields is
