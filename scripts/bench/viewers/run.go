@@ -10,9 +10,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+)
 
-	"golang.org/x/sys/unix"
+// The signals that stop a viewer and continue it, as Linux numbers them, which the bench needs.
+const (
+	sigcont = syscall.Signal(18)
+	sigstop = syscall.Signal(19)
 )
 
 // side is what was measured with or without viewers.
@@ -96,23 +101,23 @@ func (b *bench) turn(name string, first bool, alone, seen *side) (err error) {
 			}
 		}
 		watched = (len(list)/b.Steps%2 == 1) == first
-		signal := unix.SIGCONT
+		signal := sigcont
 		if !watched {
-			signal = unix.SIGSTOP
+			signal = sigstop
 		}
-		for _, pid := range viewers {
-			err = errors.Join(err, unix.Kill(pid, signal))
+		for _, p := range viewers {
+			err = errors.Join(err, p.Signal(signal))
 		}
 		begun, cpu = len(list), processor(run.Process.Pid)
 	}
-	for _, pid := range viewers {
-		err = errors.Join(err, unix.Kill(pid, unix.SIGCONT))
+	for _, p := range viewers {
+		err = errors.Join(err, p.Signal(sigcont))
 	}
 	return errors.Join(err, end())
 }
 
 // look starts the five viewers of a run, and returns their processes and what ends them.
-func (b *bench) look(name string) (pids []int, end func() error, err error) {
+func (b *bench) look(name string) (viewers []*os.Process, end func() error, err error) {
 	root := filepath.Join(b.dir, name)
 	for late := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(root, ".hankweave", "state.json")); err == nil {
@@ -136,13 +141,13 @@ func (b *bench) look(name string) (pids []int, end func() error, err error) {
 		if err != nil {
 			return nil, nil, errors.Join(err, all())
 		}
-		pids, ends = append(pids, t.cmd.Process.Pid), append(ends, t.leave)
+		viewers, ends = append(viewers, t.cmd.Process), append(ends, t.leave)
 	}
 	s, err := b.serve()
 	if err != nil {
 		return nil, nil, errors.Join(err, all())
 	}
-	pids, ends = append(pids, s.cmd.Process.Pid), append(ends, s.end)
+	viewers, ends = append(viewers, s.cmd.Process), append(ends, s.end)
 	place, err := s.find(name)
 	if err != nil {
 		return nil, nil, errors.Join(err, all())
@@ -154,8 +159,8 @@ func (b *bench) look(name string) (pids []int, end func() error, err error) {
 	if err := events.Start(); err != nil {
 		return nil, nil, errors.Join(err, all())
 	}
-	pids, ends = append(pids, events.Process.Pid), append(ends, func() error { _ = events.Process.Kill(); _ = events.Wait(); return nil })
-	return pids, all, nil
+	viewers, ends = append(viewers, events.Process), append(ends, func() error { _ = events.Process.Kill(); _ = events.Wait(); return nil })
+	return viewers, all, nil
 }
 
 // tick is the unit of processor times in /proc.
