@@ -25,7 +25,7 @@ type sizes struct {
 
 var (
 	full  = sizes{Codons: 1000, Lines: 1_000_000, Keys: 1000, Events: 1_000_000, Visits: 3000, Streams: 300, Steps: 9, Blocks: 7, Turns: 16, StillFor: 10}
-	quick = sizes{Codons: 5, Lines: 2000, Keys: 10, Events: 300, Visits: 12, Streams: 3, Steps: 2, Blocks: 3, Turns: 1, StillFor: 1}
+	quick = sizes{Codons: 5, Lines: 2000, Keys: 10, Events: 300, Visits: 12, Streams: 3, Steps: 3, Blocks: 4, Turns: 1, StillFor: 1}
 )
 
 // figure is a row of the report.

@@ -41,6 +41,9 @@ func (b *bench) watched() ([]figure, error) {
 			return nil, err
 		}
 	}
+	if len(alone.between) == 0 || len(seen.between) == 0 {
+		return nil, errors.New("no codon was long enough in a block to be measured")
+	}
 	was, is := quantile(alone.between, .5), quantile(seen.between, .5)
 	return []figure{
 		{What: fmt.Sprintf("from the end of a codon to the next, median of %d, unwatched", len(alone.between)), Value: ms(was), Unit: milliseconds},
