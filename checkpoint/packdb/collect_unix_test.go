@@ -5,6 +5,8 @@ package packdb_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"hank/checkpoint"
@@ -14,6 +16,25 @@ import (
 	"hank/checkpoint/worktree"
 	"hank/internal/short"
 )
+
+// TestCollectNeedsTheReferences: an open store whose references somebody removes has not lost
+// what they led to.
+func TestCollectNeedsTheReferences(t *testing.T) {
+	t.Parallel()
+	r := checkpointtest.NewRig(t)
+	made := r.Grow(5)
+	if err := os.RemoveAll(filepath.Join(r.Store.Dir, "refs")); err != nil {
+		t.Fatal(err)
+	}
+	if freed, err := r.Store.Collect(context.Background(), nil); err == nil || freed.Objects != 0 {
+		t.Errorf("freed %+v; %v", freed, err)
+	}
+	for _, sha := range made {
+		if !r.Store.Has(sha) {
+			t.Errorf("checkpoint %s is gone", sha)
+		}
+	}
+}
 
 func TestCollectFreesWhatNothingLeadsTo(t *testing.T) {
 	t.Parallel()

@@ -81,8 +81,8 @@ func (s *DB) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error
 // walkRefs calls fn for each file below a directory of references.
 func (s *DB) walkRefs(dir string, fn func(name string) error) error {
 	list, err := s.FS.ReadDir(filepath.Join(s.Dir, filepath.FromSlash(dir)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // see Open
+	if errors.Is(err, fs.ErrNotExist) && s.Opts.ReadOnly {
+		return nil // Open has let it pass; else it has made it, and somebody has removed it since
 	}
 	if err != nil {
 		return fmt.Errorf("listing references: %w", err)

@@ -26,8 +26,8 @@ import (
 // Every is how often a viewer that is looked at looks at the files.
 const Every = 200 * time.Millisecond
 
-// Rest is how long a viewer waits after what it shows has taken it so long: a twentieth of the
-// time is the most that it takes of a processor, where that makes nobody wait for seconds. At
+// Rest is how long a viewer waits after a look that took so long: twenty times as long, so that
+// its looks take a twentieth of a processor at most, but never more than three seconds. At
 // thousands of codons, a look takes longer than the time between two.
 func Rest(took time.Duration) time.Duration { return min(20*took, 3*time.Second) }
 
