@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/keeper"
@@ -64,6 +66,16 @@ func Export(ctx context.Context, v *recovery.View, to remote.Remote, work execut
 	defer store.Close()
 	if to.Prefix == "" {
 		to.Prefix = recovery.DefaultPrefix(v.State)
+	}
+	refs, err := store.Refs(githistory.Heads)
+	if err != nil {
+		return nil, err
+	}
+	for _, branch := range slices.Sorted(maps.Keys(v.Branches)) { // else the copy would lack it, and nothing would show that
+		if _, there := refs[githistory.Heads+branch]; !there {
+			return nil, &finding.DecisionError{What: "branch " + branch + " of the checkpoint store is gone, and an export would lack it",
+				Options: []string{"`hank doctor --fix` puts it back"}, Command: "hank doctor --fix"}
+		}
 	}
 	_, end := work.Begin("exporting checkpoints")
 	moved, err := remote.Export(ctx, store.DB, to)
