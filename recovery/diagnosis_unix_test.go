@@ -62,7 +62,7 @@ func whatIsLeft(t *testing.T) map[string]left {
 	whole.close()
 	keep("at rest", root)
 	for name, a := range map[string]*author{"between two codons": begun(""), "in a codon": begun("", state.Running), "before a checkpoint": begun("", state.CompletingSentinels)} {
-		a.waitForSave()
+		a.settle()
 		keep(name, a.x.Layout.Root)
 		a.close()
 	}
@@ -74,7 +74,7 @@ func whatIsLeft(t *testing.T) map[string]left {
 	sha := must(a.x.CommitObject(a.ctx, execution.Commit{Title: githistory.Title{Status: state.KindCompleted, CodonID: live.CodonID, RunID: a.run}, Snapshot: snap,
 		Parents: []state.SHA{a.x.Head()}, Branch: branch, Transition: state.CodonTransitioned{RunID: a.run, Record: final}}))(t)
 	ok(t, a.x.Store.SetRef(githistory.Heads+branch, checkpoint.SHA(a.x.State().Current().Head), checkpoint.SHA(sha)))
-	a.waitForSave()
+	a.settle()
 	keep("behind a branch", a.x.Layout.Root)
 	_ = a.x.Close()
 	a = begun("", state.Running)

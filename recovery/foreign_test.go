@@ -39,7 +39,7 @@ func TestAnOlderCopyPutBackLosesNothing(t *testing.T) {
 	for range 6 {
 		ok(t, a.play(attempt{rig: true}))
 	}
-	a.waitForSave()
+	a.settle()
 	old := pack(t, root, "") // as a backup program copies files, in the middle of a run
 	for range 6 {
 		ok(t, a.play(attempt{}))

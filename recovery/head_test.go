@@ -79,7 +79,7 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 		}
 	}
 	ok(t, a.start())
-	a.waitForSave()
+	a.settle()
 	compare("when a run has begun", true)
 	for i := range 6 { // a codon and a loop, with nothing saved in between
 		how := attempt{}
@@ -92,7 +92,7 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 		ok(t, a.play(how))
 		compare(fmt.Sprintf("after codon %d", i), false)
 		if i%2 == 1 {
-			a.waitForSave()
+			a.settle()
 			compare(fmt.Sprintf("when codon %d is saved", i), true)
 		}
 	}
@@ -100,7 +100,7 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 		t.Errorf("caveats %+v", got)
 	}
 	ok(t, a.play(attempt{end: state.Failed, fail: "for good"}))
-	a.waitForSave()
+	a.settle()
 	compare("when a codon has failed", true)
 	ok(t, a.exit(state.EndCodonFailed))
 	a.close()

@@ -329,7 +329,7 @@ func TestACrashedRunEndsThoughItsFilesKeepChanging(t *testing.T) {
 	if err := a.play(attempt{upto: state.Running}); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
-	a.waitForSave()
+	a.settle()
 	b := pack(t, a.x.Layout.Root, "")
 	_ = a.x.Close()
 	for size := int64(16 << 20); ; size *= 4 { // reading it takes longer than two writes are apart, unless the machine is busy

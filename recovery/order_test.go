@@ -25,7 +25,7 @@ import (
 func TestABrokenExecutionRecordsNothingMore(t *testing.T) {
 	t.Parallel()
 	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{})
-	a.waitForSave()
+	a.settle()
 	hankweave, before := a.x.Layout.Hankweave(), a.x.Journal.Last()
 	limit := state.LimitsSet{Limits: state.Limits{MaxDollars: state.Dollar}}
 	ok(t, os.Rename(hankweave, hankweave+".moved"))

@@ -175,7 +175,7 @@ func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 			a := begin(t, root, 12, CreateOptions{})
 			ok(t, a.start())
 			ok(t, a.play(attempt{}))
-			a.waitForSave()
+			a.settle()
 			lose(t, a.x.Layout)
 			before := hash(t, base)
 			err := next(a)
@@ -194,9 +194,11 @@ func TestALostFolderStopsAtTheNextTransition(t *testing.T) {
 	}
 }
 
-// waitForSave replaces the state writer, so that no save is under way.
-func (a *author) waitForSave() {
+// settle waits until the writer of state.json and the merge of packs beside the work
+// have ended, so that the files on the disk can be copied one after the other.
+func (a *author) settle() {
 	a.t.Helper()
+	a.x.Merger.Ended.Wait()
 	old := a.x.StateWriter
 	ok(a.t, old.Close())
 	a.x.StateWriter = (&execution.StateWriter{Store: old.Store, Serial: old.Serial, Held: old.Held, Failed: old.Failed, Saved: old.Saved}).Start()

@@ -303,7 +303,7 @@ func TestATipAheadIsRolledForwardOrKeptAside(t *testing.T) {
 	ok(t, a.play(attempt{}))
 	now := a.x.Now()
 	ok(t, a.x.Record(state.RunFailed{RunID: a.run, EndTime: now, Reason: state.EndStopped}))
-	a.waitForSave()
+	a.settle()
 	before := pack(t, root, "")
 	snap := must(a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), a.x.Head()))(t)
 	branch := a.x.State().Run(a.run).GitBranch

@@ -73,7 +73,7 @@ func TestTransitionsOfOneCallHappenTogether(t *testing.T) {
 	mem := vfstest.NewMem()
 	ok(t, vfs.MkdirAll(mem, root, 0o755))
 	a := begin(t, root, 3, CreateOptions{Options: execution.Options{FS: mem}})
-	a.waitForSave()
+	a.settle()
 	limit := func(dollars state.USD) state.Transition {
 		return state.LimitsSet{Limits: state.Limits{MaxDollars: dollars * state.Dollar}}
 	}
@@ -366,7 +366,7 @@ func TestACheckpointHasTheNumberOfItsTransition(t *testing.T) {
 func TestTheNewestStateIsSavedLast(t *testing.T) {
 	t.Parallel()
 	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{})
-	a.waitForSave()
+	a.settle()
 	w := a.x.StateWriter
 	w.Disk.Lock()
 	for i := range state.USD(5) {
@@ -399,7 +399,7 @@ func TestAChangeOfTheSavedStateIsNoticed(t *testing.T) {
 		for _, saved := range []bool{false, true} {
 			a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{})
 			ok(t, a.start())
-			a.waitForSave()
+			a.settle()
 			ok(t, a.x.Watch())
 			w, path := a.x.StateWriter, a.x.Layout.State()
 			ok(t, w.Save(a.x.State()))
@@ -422,7 +422,7 @@ func TestAChangeOfTheSavedStateIsNoticed(t *testing.T) {
 func TestAStateIsNotSavedIntoAnotherDirectory(t *testing.T) {
 	t.Parallel()
 	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{})
-	a.waitForSave()
+	a.settle()
 	hankweave, w := a.x.Layout.Hankweave(), a.x.StateWriter
 	w.Disk.Lock()
 	ok(t, a.x.Record(state.LimitsSet{Limits: state.Limits{MaxDollars: state.Dollar}}))
