@@ -179,6 +179,7 @@ type attempt struct {
 	on   bool   // onFailure ignore
 	upto state.CodonStatus
 	over *state.BudgetExceeded
+	said state.SHA // the checkpoint of its session
 }
 
 // play takes the next codon of the plan from its beginning to how says.
@@ -235,7 +236,7 @@ func (a *author) play(how attempt) error {
 		settling = state.Settling{Status: state.Skipped}
 	}
 	settled := live().Settle(settling)
-	settled.BudgetExceeded = how.over
+	settled.BudgetExceeded, settled.SessionCheckpoint = how.over, how.said
 	if err := move(settled); err != nil {
 		return err
 	}

@@ -213,21 +213,10 @@ func acknowledgeRemoval(ctx context.Context, x *execution.Execution, branches []
 // what is due. The error of a store that cannot be read whole is a
 // *checkpoint.DamagedError; nothing is deleted then.
 func Collect(ctx context.Context, x *execution.Execution) (packdb.Collection, error) {
-	freed, err := x.Store.Collect(ctx, Keep(x.State(), x.Store))
+	freed, err := x.Store.Collect(ctx, githistory.Keep(x.State(), x.Store))
 	if err != nil {
 		return freed, fmt.Errorf("freeing what no checkpoint needs: %w", err)
 	}
 	failpoint.Hit("gc.collected")
 	return freed, x.Store.Merge(ctx)
-}
-
-// Keep lists what must stay in a store whatever its branches lead to.
-func Keep(s *state.State, store *checkpoint.Store) []checkpoint.SHA {
-	var keep []checkpoint.SHA
-	for _, sha := range append(s.NeededCheckpoints(), s.Program) {
-		if store.Has(checkpoint.SHA(sha)) {
-			keep = append(keep, checkpoint.SHA(sha))
-		}
-	}
-	return keep
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -377,4 +378,32 @@ func TestATipFurtherAheadIsNotRolledForward(t *testing.T) {
 	if x.Report.Source != "git" || x.Journal.Last() <= last+50 {
 		t.Errorf("the state is that of %s, and the journal ends at event %d: %+v", x.Report.Source, x.Journal.Last(), x.Report.Findings)
 	}
+}
+
+// The references of the sessions are lost, as in a copy without them: what the codons of
+// needed runs name stays when garbage is collected, and what nothing needs goes.
+func TestSessionsOutliveTheirReferences(t *testing.T) {
+	t.Parallel()
+	a := begin(t, t.TempDir(), 6, CreateOptions{})
+	ok(t, a.start())
+	said := func(run state.RunID, what string) state.SHA {
+		file := checkpoint.TreeFile{Path: "session", Mode: checkpoint.Regular, Open: func() (io.ReadCloser, int64, error) {
+			return io.NopCloser(strings.NewReader(what)), int64(len(what)), nil
+		}}
+		return must(a.x.CommitApart(a.ctx, githistory.Sessions(run), what, []checkpoint.TreeFile{file}))(t)
+	}
+	kept, stray := said(a.run, "what a codon said"), said("run-of-nobody", "what nobody needs")
+	ok(t, a.play(attempt{said: kept}))
+	ok(t, a.exit(state.EndStopped))
+	for _, run := range []state.RunID{a.run, "run-of-nobody"} {
+		ok(t, a.x.Store.SetRef(githistory.Sessions(run), must(a.x.Store.Ref(githistory.Sessions(run)))(t), ""))
+	}
+	must(Collect(a.ctx, a.x))(t)
+	if complete, err := a.x.Store.IsComplete(a.ctx, checkpoint.SHA(kept)); err != nil || !complete {
+		t.Errorf("the session of a codon is whole: %v, %v", complete, err)
+	}
+	if a.x.Store.Has(checkpoint.SHA(stray)) {
+		t.Error("a session that nothing needs is still there")
+	}
+	a.close()
 }

@@ -220,6 +220,24 @@ func (g History) unreferenced(refs map[string]state.SHA) (map[string]state.SHA, 
 	return out, err
 }
 
+// Keep lists what must stay in a store whatever its references lead to: where the state
+// continues from, and the agents' sessions of the runs that it needs.
+func Keep(s *state.State, store *checkpoint.Store) []checkpoint.SHA {
+	var keep []checkpoint.SHA
+	needed := append(s.NeededCheckpoints(), s.Program)
+	for id := range s.Needed() {
+		for _, c := range s.Run(id).Codons() {
+			needed = append(needed, c.SessionCheckpoint)
+		}
+	}
+	for _, sha := range needed {
+		if store.Has(checkpoint.SHA(sha)) {
+			keep = append(keep, checkpoint.SHA(sha))
+		}
+	}
+	return keep
+}
+
 // KnownHeads are the branches as a state has them.
 func KnownHeads(s *state.State) map[string]state.SHA {
 	known := map[string]state.SHA{"main": s.InitialCheckpoint, state.RemovedBranch: s.Removal, ProgramBranch: s.Program}

@@ -261,7 +261,7 @@ func (s *sweep) checkpoints(ctx context.Context) ([]Garbage, error) {
 		s.stays(&g)
 		list = append(list, g)
 	}
-	free, err := s.store.Unreachable(ctx, without, recovery.Keep(s.state, s.store))
+	free, err := s.store.Unreachable(ctx, without, githistory.Keep(s.state, s.store))
 	if err != nil {
 		return list, fmt.Errorf("what can go from the checkpoint store cannot be told: %w", err)
 	}
