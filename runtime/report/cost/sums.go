@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hank/internal/term"
+	"hank/plan"
 	"hank/recovery"
 	"hank/state"
 	"hank/state/costindex"
@@ -189,27 +190,61 @@ func zoneName(zone *time.Location) string {
 	return name + now.Format(" (UTC-07:00)")
 }
 
-// places returns where in the plan a key is. Keys that are not in it are all after it.
+// places returns where in the plan a key is. Codons of iterations that a rollback has left
+// behind are after those of their loop that are in the plan. All other keys are after them.
 func places(s *state.State, by costindex.By) func(key string) int {
-	first := map[string]int{}
-	for i, e := range s.ExecutionPlan() {
-		key, is := string(e.CodonID), by == costindex.ByCodon
-		if by == costindex.ByLoop {
-			key, is = "", true
-			if e.LoopContext != nil {
-				key = string(e.LoopContext.LoopID)
-			}
+	place := map[string]int{}
+	put := func(key string) {
+		if _, known := place[key]; !known {
+			place[key] = len(place)
 		}
-		if _, known := first[key]; is && !known {
-			first[key] = i
+	}
+	entries, left := s.ExecutionPlan(), map[plan.CodonID][]*state.Codon{}
+	if by == costindex.ByCodon {
+		left = inLoops(s)
+	}
+	for i, e := range entries {
+		loop := e.LoopContext
+		switch {
+		case by == costindex.ByCodon:
+			put(string(e.CodonID))
+		case by == costindex.ByLoop && loop != nil:
+			put(string(loop.LoopID))
+		case by == costindex.ByLoop:
+			put("")
+		}
+		if loop == nil || i+1 < len(entries) && entries[i+1].LoopContext != nil && entries[i+1].LoopContext.LoopID == loop.LoopID {
+			continue
+		}
+		for _, c := range left[loop.LoopID] {
+			put(string(c.CodonID))
 		}
 	}
 	return func(key string) int {
-		if i, known := first[key]; known {
+		if i, known := place[key]; known {
 			return i
 		}
-		return len(s.ExecutionPlan())
+		return len(place)
 	}
+}
+
+// inLoops returns the records of each loop's codons in the order of its iterations.
+func inLoops(s *state.State) map[plan.CodonID][]*state.Codon {
+	all := map[plan.CodonID][]*state.Codon{}
+	for _, run := range s.Runs {
+		for _, c := range run.Codons() {
+			if c.LoopContext != nil {
+				all[c.LoopContext.LoopID] = append(all[c.LoopContext.LoopID], c)
+			}
+		}
+	}
+	for _, records := range all {
+		slices.SortStableFunc(records, func(a, b *state.Codon) int {
+			a0, b0 := a.LoopContext, b.LoopContext
+			return cmp.Or(a0.Iteration-b0.Iteration, a0.CodonIndexInLoop-b0.CodonIndexInLoop)
+		})
+	}
+	return all
 }
 
 // tokenKinds are the kinds of tokens, as columns.
