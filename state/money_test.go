@@ -38,6 +38,7 @@ func TestAPartOfALimitIsNotRoundedToAnotherOne(t *testing.T) {
 	}{
 		{0.0075, 0.014, "$0.0075 of $0.014"}, {0.0135, 0.014, "$0.0135 of $0.014"}, {0.2, 0.333333333, "$0.20 of $0.3333"},
 		{0.254, 0.5, "$0.25 of $0.50"}, {5.0049, 10.005, "$5.00 of $10.01"}, {0.0004, 0.0005, "$0.0004 of $0.0005"}, {0.009999, 0.015, "$0.009999 of $0.015"},
+		{0.8, 2, "$0.80 of $2.00"}, {2, 2, "$2.00 of $2.00"}, {0.075, 0.08, "$0.075 of $0.08"}, {1.999, 2, "$1.999 of $2"}, {2.001, 2, "$2.001 of $2"},
 	} {
 		if got := (state.BudgetExceeded{Currency: "cost", Used: c.used, Limit: c.limit}).String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

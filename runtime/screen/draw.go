@@ -158,9 +158,12 @@ func (s *Screen) statusLine() string {
 		return ""
 	}
 	v := s.view
-	spent := v.Recovery().Head.Bill().Short()
-	if b := v.Budget(); b > 0 {
-		spent += " of " + b.Text()
+	bill := v.Recovery().Head.Bill()
+	spent := bill.Short()
+	if b := v.Budget(); b > 0 { // what was not paid is not taken off it
+		if spent = bill.Paid().Of(b); bill.Replayed > 0 {
+			spent += ", " + bill.Replayed.Text() + " not paid"
+		}
 	}
 	parts := []string{fmt.Sprintf("as of event %d, %s", v.Seq, v.At.Local().Format(time.TimeOnly)), term.Duration(whole(v.Worked(s.Now))) + " of work", spent}
 	if d := v.Silence(s.Now); d >= 10*time.Second {

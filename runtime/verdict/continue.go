@@ -21,7 +21,8 @@ import (
 func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) string {
 	var parts []string
 	if l.MaxDollars > 0 {
-		parts = append(parts, fmt.Sprintf("%s for this execution, %s spent", l.MaxDollars.Text(), spent.Text()))
+		used, limit := spent.Beside(l.MaxDollars)
+		parts = append(parts, fmt.Sprintf("%s for this execution, %s spent", limit, used))
 	}
 	if l.MaxTimeSeconds > 0 {
 		text := fmt.Sprintf("%s of work for this execution", budget.Seconds(l.MaxTimeSeconds))

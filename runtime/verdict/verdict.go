@@ -188,9 +188,9 @@ func Qualification(c *state.Codon) string {
 	switch {
 	case c.Status == state.Completed && c.BudgetExceeded != nil:
 		if c.BudgetExceeded.Finished {
-			return fmt.Sprintf("%s is reached (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
+			return fmt.Sprintf("%s is reached (%s)", whose(c.BudgetExceeded.Scope), usedOf(c.BudgetExceeded))
 		}
-		return fmt.Sprintf("stopped at %s (%s)", whose(c.BudgetExceeded.Scope), c.BudgetExceeded)
+		return fmt.Sprintf("stopped at %s (%s)", whose(c.BudgetExceeded.Scope), usedOf(c.BudgetExceeded))
 	case c.Status == state.Completed && c.DidNothing():
 		return "not run (noop)"
 	case c.Status == state.Completed && c.ContextExceeded:
@@ -201,6 +201,14 @@ func Qualification(c *state.Codon) string {
 		return c.SkipReason
 	}
 	return ""
+}
+
+// usedOf is what a codon has used of its budget, or of what a wider one has left for it.
+func usedOf(b *state.BudgetExceeded) string {
+	if whose(b.Scope) == whose(budget.ScopeCodon) {
+		return b.String()
+	}
+	return b.String() + " left for it"
 }
 
 // whose is the budget of a scope, in words.

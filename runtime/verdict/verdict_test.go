@@ -118,6 +118,10 @@ func TestWhatHasFinishedWasNotCutOff(t *testing.T) {
 	if got, want := Qualification(c), "its budget is reached ($0.50 of $0.40)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	over.Scope = budget.ScopeExecution
+	if got, want := Qualification(c), "the limit of this execution is reached ($0.50 of $0.40 left for it)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // Older versions of hank took for finished what an adopted program runs again.

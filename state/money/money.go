@@ -63,9 +63,16 @@ func (u USD) Text() string {
 	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
 }
 
-// Of is a part of an amount for people: $0.80 of $2.00. A limit below a dollar with a part of a
-// cent has both rounded to a hundredth of a cent: $0.0075 of $0.014.
+// Of is a part of an amount for people: $0.80 of $2.00.
 func (u USD) Of(limit USD) string {
+	used, of := u.Beside(limit)
+	return used + " of " + of
+}
+
+// Beside is an amount and a limit of it for people. A limit below a dollar with a part of a cent
+// has both rounded to a hundredth of a cent: $0.0075 of $0.014. Two that differ and would read the
+// same have all their decimals: $1.999 of $2.
+func (u USD) Beside(limit USD) (used, of string) {
 	const cent, step = Dollar / 100, Dollar / 10_000
 	text := USD.Text
 	if limit < Dollar && limit%cent != 0 {
@@ -76,7 +83,10 @@ func (u USD) Of(limit USD) string {
 			return u.Text()
 		}
 	}
-	return text(u) + " of " + text(limit)
+	if used, of = text(u), text(limit); used == of && u != limit {
+		return "$" + u.String(), "$" + limit.String()
+	}
+	return used, of
 }
 
 // MarshalJSON writes the decimal form.
