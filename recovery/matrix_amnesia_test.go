@@ -580,3 +580,20 @@ func TestWhateverIsDamagedWhatCanBeKnownComesBack(t *testing.T) {
 	})
 	t.Logf("seed %d: %d sets of %d memories deleted, %d damaged alone or two at a time, %d at random; %d of them tried: %v", seed, deletions, memories, pairs, len(todo)-deletions-pairs, tried.Load(), went)
 }
+
+// The reference of a recovery branch is gone, and its newest checkpoint is in a pack that is
+// damaged: doctor --fix, which makes the pack whole, puts the branch back at once.
+func TestARecoveryBranchComesBackWithItsPack(t *testing.T) {
+	t.Parallel()
+	short.Skip(t)
+	m, fsck := forgetful(t, filepath.Join(t.TempDir(), "x")), &strictFsck{}
+	for _, ref := range m.refs {
+		if !strings.Contains(filepath.ToSlash(ref), "/recovery/") {
+			continue
+		}
+		for i, pack := range slices.Repeat(m.packs, 6) {
+			rng := rand.New(rand.NewPCG(1, uint64(i)))
+			m.remembers(t, &loss{map[int]damage{memPack: flipped, memRef: deleted}, pack, ref, rng}, fsck, false)
+		}
+	}
+}

@@ -30,12 +30,17 @@ func repairStore(ctx context.Context, x *execution.Execution) error {
 }
 
 // restoreBranches restores branches whose newest checkpoints can be read again, before
-// what is left of others takes their names.
+// what is left of others takes their names; also recovery branches whose references are gone.
 func restoreBranches(ctx context.Context, x *execution.Execution) error {
 	p := &branchPlan{store: x.Store, state: x.State()}
 	if err := p.readRefs(); err != nil {
 		return err
 	}
+	gone, err := (githistory.History{Store: x.Store}).Unreferenced()
+	if err != nil {
+		return err
+	}
+	p.restoreRecoveryBranches(gone)
 	if err := p.restoreKnownBranches(false); err != nil {
 		return err
 	}

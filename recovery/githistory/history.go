@@ -161,6 +161,16 @@ func (g History) heads() (found map[string]state.SHA, whole bool, err error) {
 	return out, len(damaged) == 0, nil
 }
 
+// Unreferenced are where branches led to whose references are gone, as the commits say that
+// can be read now.
+func (g History) Unreferenced() (map[string]state.SHA, error) {
+	refs, _, err := g.heads()
+	if err != nil {
+		return nil, err
+	}
+	return g.unreferenced(refs)
+}
+
 // unreferenced finds where branches led to whose references are gone, or have fallen
 // back: to the newest commit that says that it was made for one. Refs are the
 // references that are left.
