@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 
+	"hank/checkpoint/packindex"
 	"hank/internal/failpoint"
 )
 
@@ -98,13 +99,13 @@ func (p *Pack) sort(live map[plumbing.Hash]bool) (alive []packedObject, dead Col
 	if !x.Intact() {
 		return nil, dead, &DamagedError{Path: p.Base + ".idx", Why: "its checksum is wrong"}
 	}
-	objects, err := x.inOrder(p)
+	objects, err := p.inOrder(x)
 	if err != nil {
 		return nil, dead, err
 	}
 	for i, o := range objects[:len(objects)-1] {
-		size := objects[i+1].offset - o.offset
-		if live[o.id] {
+		size := objects[i+1].Offset - o.Offset
+		if live[o.ID] {
 			alive = append(alive, packedObject{o, size})
 			continue
 		}
@@ -116,7 +117,7 @@ func (p *Pack) sort(live map[plumbing.Hash]bool) (alive []packedObject, dead Col
 
 // packedObject is an object of a pack and how many bytes it takes there.
 type packedObject struct {
-	packEntry
+	packindex.Entry
 	size int64
 }
 
@@ -140,7 +141,7 @@ func (s *DB) rewrite(ctx context.Context, p *Pack, objects []packedObject) (*Pac
 		}
 		if err != nil {
 			_ = out.Discard()
-			return nil, fmt.Errorf("%s: object %s: %w", p, o.id, err)
+			return nil, fmt.Errorf("%s: object %s: %w", p, o.ID, err)
 		}
 	}
 	base, err := s.FlushPack(out)
@@ -153,14 +154,14 @@ func (s *DB) rewrite(ctx context.Context, p *Pack, objects []packedObject) (*Pac
 
 // copyLive copies an object as it is; a delta, whose base may go, is resolved.
 func (s *DB) copyLive(r io.ReaderAt, o packedObject, out *PendingPack) error {
-	h, err := readPackedHeader(r, o.offset)
+	h, err := readPackedHeader(r, o.Offset)
 	if err != nil {
 		return err
 	}
 	if h.kind == plumbing.OFSDeltaObject || h.kind == plumbing.REFDeltaObject {
-		return s.CopyObject(o.id, out)
+		return s.CopyObject(o.ID, out)
 	}
-	return copyPacked(out, o.packEntry, io.NewSectionReader(r, o.offset, o.size))
+	return copyPacked(out, o.Entry, io.NewSectionReader(r, o.Offset, o.size))
 }
 
 // reachable returns all objects that references, except some, and keep lead to.

@@ -14,8 +14,7 @@ const (
 )
 
 var (
-	EncodeIndex = encodeIndex
-	ParseTree   = parseTree
+	ParseTree = parseTree
 )
 
 func (s *DB) Lock(name string) (unlock func() error, err error) { return s.lock(name) }

@@ -2,8 +2,6 @@ package packdb
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"encoding/binary"
 	"errors"
 	"path"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/klauspost/compress/zlib"
 
@@ -21,56 +18,6 @@ import (
 	"hank/internal/vfs"
 	"hank/internal/vfs/vfstest"
 )
-
-// FuzzPackIndex: an index that is taken can be searched without a fault, and
-// what has a right checksum and is in order gives what go-git finds in it.
-func FuzzPackIndex(f *testing.F) {
-	var entries []packEntry
-	for i := range 5 {
-		entries = append(entries, packEntry{id: sha1.Sum([]byte{byte(i)}), crc: uint32(i), offset: int64(i) << (10 * i)})
-	}
-	sum := sha1.Sum(nil)
-	whole := EncodeIndex(entries, sum[:])
-	f.Add(whole[:len(whole)-HashSize])
-	f.Add(EncodeIndex(nil, sum[:])[:indexHeader+HashSize])
-	f.Fuzz(func(t *testing.T, body []byte) {
-		own := sha1.Sum(body)
-		data := append(bytes.Clone(body), own[:]...)
-		x, err := parseIndex(data)
-		if err != nil {
-			return
-		}
-		if x.Count > len(data)/28 {
-			t.Fatalf("%d objects in %d bytes", x.Count, len(data))
-		}
-		if !x.Intact() {
-			t.Fatal("its own checksum is right and not believed")
-		}
-		ordered := true
-		for i := range x.Count {
-			id := plumbing.Hash(x.ID(i))
-			ordered = ordered && (i == 0 || bytes.Compare(x.ID(i-1), x.ID(i)) < 0)
-			if off := x.offset(i); off < -1 && off != int64(binary.BigEndian.Uint64(binary.BigEndian.AppendUint64(nil, uint64(off)))) {
-				t.Fatalf("offset %d", off)
-			}
-			if at, ok := x.find(&id); ok && plumbing.Hash(x.ID(at)) != id {
-				t.Fatal("found something else")
-			}
-		}
-		theirs := idxfile.NewMemoryIndex()
-		if !ordered || idxfile.NewDecoder(bytes.NewReader(data)).Decode(theirs) != nil {
-			return
-		}
-		for i := range x.Count {
-			id := plumbing.Hash(x.ID(i))
-			want, theirErr := theirs.FindOffset(id)
-			at, ok := x.find(&id)
-			if theirErr == nil && (!ok || x.offset(at) != want) {
-				t.Fatalf("%s: go-git finds %d, we %v %d", id, want, ok, x.offset(i))
-			}
-		}
-	})
-}
 
 // zipped is data as a pack holds them.
 func zipped(data []byte) []byte {

@@ -2,7 +2,6 @@ package packdb
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/shirou/gopsutil/v3/disk"
 
+	"hank/checkpoint/packindex"
 	"hank/internal/failpoint"
 )
 
@@ -165,7 +165,7 @@ func (p *Pack) copyInto(ctx context.Context, out *PendingPack) error {
 		return err
 	}
 	defer release()
-	objects, err := x.inOrder(p)
+	objects, err := p.inOrder(x)
 	if err != nil {
 		return err
 	}
@@ -173,30 +173,30 @@ func (p *Pack) copyInto(ctx context.Context, out *PendingPack) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		h, err := readPackedHeader(r, o.offset)
+		h, err := readPackedHeader(r, o.Offset)
 		if err != nil {
-			return &DamagedError{Path: p.String(), Why: fmt.Sprintf("object %s cannot be read", o.id), Err: err}
+			return &DamagedError{Path: p.String(), Why: fmt.Sprintf("object %s cannot be read", o.ID), Err: err}
 		}
 		if h.kind == plumbing.OFSDeltaObject || h.kind == plumbing.REFDeltaObject {
 			p.apart.Store(true)
 			return errDeltas
 		}
-		if err := copyPacked(out, o, io.NewSectionReader(r, o.offset, objects[i+1].offset-o.offset)); err != nil {
-			return fmt.Errorf("%s: object %s: %w", p, o.id, err)
+		if err := copyPacked(out, o, io.NewSectionReader(r, o.Offset, objects[i+1].Offset-o.Offset)); err != nil {
+			return fmt.Errorf("%s: object %s: %w", p, o.ID, err)
 		}
 	}
 	return nil
 }
 
 // copyPacked appends one packed object.
-func copyPacked(out *PendingPack, o packEntry, packed *io.SectionReader) error {
+func copyPacked(out *PendingPack, o packindex.Entry, packed *io.SectionReader) error {
 	if packed.Size() > InMemory {
 		crc := crc32.NewIEEE()
 		_, err := out.stream(func(plumbing.Hash) bool { return false }, func(w io.Writer) (plumbing.Hash, error) {
 			if _, err := io.Copy(w, io.TeeReader(packed, crc)); err != nil {
-				return o.id, err
+				return o.ID, err
 			}
-			return o.id, sameChecksum(crc.Sum32(), o)
+			return o.ID, sameChecksum(crc.Sum32(), o)
 		})
 		return err
 	}
@@ -207,12 +207,12 @@ func copyPacked(out *PendingPack, o packEntry, packed *io.SectionReader) error {
 	if err := sameChecksum(crc32.ChecksumIEEE(data), o); err != nil {
 		return err
 	}
-	_, err := out.add(o.id, data)
+	_, err := out.add(o.ID, data)
 	return err
 }
 
-func sameChecksum(crc uint32, o packEntry) error {
-	if crc != o.crc {
+func sameChecksum(crc uint32, o packindex.Entry) error {
+	if crc != o.CRC {
 		return &DamagedError{Why: "its bytes are not those that the index was made for"}
 	}
 	return nil
@@ -220,22 +220,21 @@ func sameChecksum(crc uint32, o packEntry) error {
 
 // inOrder returns the pack's objects by their offsets, and after them the end
 // of the last one.
-func (x PackIndex) inOrder(p *Pack) ([]packEntry, error) {
+func (p *Pack) inOrder(x packindex.Index) ([]packindex.Entry, error) {
 	fi, err := p.FS.Lstat(p.String())
 	if err != nil {
 		return nil, err
 	}
-	crcs := indexHeader + x.Count*HashSize
-	list := make([]packEntry, x.Count, x.Count+1)
+	list := make([]packindex.Entry, x.Count, x.Count+1)
 	for i := range list {
-		list[i] = packEntry{id: plumbing.Hash(x.ID(i)), crc: binary.BigEndian.Uint32(x.data[crcs+4*i:]), offset: x.offset(i)}
+		list[i] = packindex.Entry{ID: plumbing.Hash(x.ID(i)), CRC: x.CRC(i), Offset: x.Offset(i)}
 	}
-	slices.SortFunc(list, func(a, b packEntry) int { return int(min(1, max(-1, a.offset-b.offset))) })
+	slices.SortFunc(list, func(a, b packindex.Entry) int { return int(min(1, max(-1, a.Offset-b.Offset))) })
 	end := fi.Size() - HashSize
-	if len(list) > 0 && (list[0].offset < packHeader || list[len(list)-1].offset >= end) {
+	if len(list) > 0 && (list[0].Offset < packHeader || list[len(list)-1].Offset >= end) {
 		return nil, &DamagedError{Path: p.Base + ".idx", Why: "an offset leads out of its pack"}
 	}
-	return append(list, packEntry{offset: end}), nil
+	return append(list, packindex.Entry{Offset: end}), nil
 }
 
 // exchange puts a pack, or nothing, into the place of those that it was made of. A pack

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"hank/checkpoint/packindex"
 )
 
 // SHA names a git object: 40 lower-case hexadecimal digits, or "" for none.
@@ -17,6 +19,9 @@ type SHA string
 
 // InMemory bounds the objects that are read whole. Larger blobs stream.
 const InMemory = 1 << 20
+
+// HashSize is how many bytes an object's id has, and the checksum of a pack.
+const HashSize = packindex.HashSize
 
 // GitObject is a plumbing.EncodedObject that a store hands out: its content in
 // memory, or a way to open a stream of it. It cannot be changed.

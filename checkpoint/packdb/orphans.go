@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
+	"hank/checkpoint/packindex"
 	"hank/internal/vfs"
 )
 
@@ -90,16 +91,16 @@ func (s *DB) IndexOf(pack string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []packEntry
+	var list []packindex.Entry
 	for {
 		e, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			return encodeIndex(list, table.PackfileChecksum[:]), nil
+			return packindex.Encode(list, table.PackfileChecksum[:]), nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, packEntry{id: e.Hash, crc: e.CRC32, offset: int64(e.Offset)})
+		list = append(list, packindex.Entry{ID: e.Hash, CRC: e.CRC32, Offset: int64(e.Offset)})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"hank/checkpoint/packindex"
 	"hank/internal/vfs"
 )
 
@@ -24,7 +25,7 @@ type Pack struct {
 	apart atomic.Bool // it holds deltas: merges leave it alone
 
 	load  sync.Once
-	index PackIndex
+	index packindex.Index
 	bad   error
 
 	mu     sync.Mutex
@@ -39,7 +40,7 @@ const maxOpenPacks = 128
 func (p *Pack) String() string { return p.Base + ".pack" }
 
 // Table returns the pack's index.
-func (p *Pack) Table() (PackIndex, error) {
+func (p *Pack) Table() (packindex.Index, error) {
 	p.load.Do(func() {
 		name := p.Base + ".idx"
 		data, err := vfs.ReadFile(p.FS, name)
@@ -47,7 +48,7 @@ func (p *Pack) Table() (PackIndex, error) {
 			p.bad = fmt.Errorf("read pack index: %w", err)
 			return
 		}
-		if p.index, err = parseIndex(data); err != nil {
+		if p.index, err = packindex.Parse(data); err != nil {
 			p.bad = &DamagedError{Path: name, Why: "it cannot be read as a pack index", Err: err}
 		}
 	})
@@ -116,11 +117,11 @@ func (p *Pack) find(id *plumbing.Hash) (int64, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	i, ok := x.find(id)
+	i, ok := x.Find(id)
 	if !ok {
 		return 0, false, nil
 	}
-	off := x.offset(i)
+	off := x.Offset(i)
 	if off < 0 {
 		return 0, false, &DamagedError{Path: p.Base + ".idx", Why: "an offset leads out of its table"}
 	}

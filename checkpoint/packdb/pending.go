@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"hank/checkpoint/packindex"
 	"hank/internal/vfs"
 )
 
@@ -28,7 +29,7 @@ type PendingPack struct {
 	buf     []byte // follows what is in the file
 	Written int64  // bytes in the file
 	limit   int64  // no more bytes than these, with the index; 0 is any number
-	Entries []packEntry
+	Entries []packindex.Entry
 	index   map[plumbing.Hash]int // into Entries
 	Err     error                 // of an earlier write: the pack is lost
 }
@@ -59,7 +60,7 @@ func (p *PendingPack) find(id plumbing.Hash) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return p.Entries[i].offset, true
+	return p.Entries[i].Offset, true
 }
 
 // reader writes out what is buffered, so that readers find it in the file.
@@ -87,7 +88,7 @@ func (p *PendingPack) add(id plumbing.Hash, parts ...[]byte) (added bool, err er
 			return false, err
 		}
 	}
-	p.note(packEntry{id: id, crc: crc, offset: start})
+	p.note(packindex.Entry{ID: id, CRC: crc, Offset: start})
 	return true, nil
 }
 
@@ -114,7 +115,7 @@ func (p *PendingPack) stream(known func(plumbing.Hash) bool, write func(io.Write
 		p.buf, p.Written = p.buf[:0], start
 		return false, errors.Join(err, p.Err)
 	}
-	p.note(packEntry{id: id, crc: w.crc, offset: start})
+	p.note(packindex.Entry{ID: id, CRC: w.crc, Offset: start})
 	return true, nil
 }
 
@@ -139,14 +140,14 @@ func (w *pendingWriter) Write(b []byte) (int, error) {
 
 func (p *PendingPack) end() int64 { return p.Written + int64(len(p.buf)) }
 
-func (p *PendingPack) note(e packEntry) {
-	p.index[e.id] = len(p.Entries)
+func (p *PendingPack) note(e packindex.Entry) {
+	p.index[e.ID] = len(p.Entries)
 	p.Entries = append(p.Entries, e)
 }
 
 // isFull reports whether there is no room for n more bytes, of a further object.
 func (p *PendingPack) isFull(n int) bool {
-	return p.limit > 0 && p.end()+int64(n)+HashSize+indexSize(len(p.Entries)+1) > p.limit
+	return p.limit > 0 && p.end()+int64(n)+HashSize+packindex.Size(len(p.Entries)+1) > p.limit
 }
 
 func (p *PendingPack) write(b []byte) error {

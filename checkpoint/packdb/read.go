@@ -17,6 +17,7 @@ import (
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 
+	"hank/checkpoint/packindex"
 	"hank/checkpoint/worktree"
 )
 
@@ -195,10 +196,10 @@ func (s *DB) reread() bool {
 
 // tables returns the indexes of all finished packs. One that is gone was
 // merged since the packs were listed.
-func (s *DB) tables() ([]PackIndex, error) {
+func (s *DB) tables() ([]packindex.Index, error) {
 	for again := 0; ; again++ {
 		_, packs := s.Sources()
-		tables := make([]PackIndex, len(packs))
+		tables := make([]packindex.Index, len(packs))
 		var err error
 		for i, p := range packs {
 			if tables[i], err = p.Table(); err != nil {
@@ -287,7 +288,7 @@ func (s *DB) EachCommit(fn func(Info) error) error {
 		}
 		var commits []plumbing.Hash
 		for i := range x.Count {
-			if h, err := readPackedHeader(r, x.offset(i)); err == nil && h.kind != plumbing.BlobObject && h.kind != plumbing.TreeObject {
+			if h, err := readPackedHeader(r, x.Offset(i)); err == nil && h.kind != plumbing.BlobObject && h.kind != plumbing.TreeObject {
 				commits = append(commits, plumbing.Hash(x.ID(i))) // or a delta: only others make those
 			}
 		}
@@ -318,7 +319,7 @@ func (s *DB) Resolve(prefix string) ([]SHA, error) {
 		return nil, err
 	}
 	for _, x := range tables {
-		x.from(first, func(id plumbing.Hash) bool {
+		x.From(first, func(id plumbing.Hash) bool {
 			if !strings.HasPrefix(id.String(), prefix) {
 				return false
 			}

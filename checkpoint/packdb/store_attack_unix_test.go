@@ -24,6 +24,7 @@ import (
 	"hank/checkpoint/internal/testkit"
 	"hank/checkpoint/match"
 	"hank/checkpoint/packdb"
+	"hank/checkpoint/packindex"
 	"hank/checkpoint/repair"
 	"hank/checkpoint/scan"
 	"hank/internal/race"
@@ -196,7 +197,7 @@ func circle(t *testing.T, dir string) (a, b plumbing.Hash) {
 	}
 	p.File.Close()
 	os.Rename(p.Path, p.PackBase(sum)+".pack")
-	os.WriteFile(p.PackBase(sum)+".idx", packdb.EncodeIndex(p.Entries, sum), 0o444)
+	os.WriteFile(p.PackBase(sum)+".idx", packindex.Encode(p.Entries, sum), 0o444)
 	return a, b
 }
 

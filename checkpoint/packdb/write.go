@@ -17,6 +17,7 @@ import (
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/klauspost/compress/zlib"
 
+	"hank/checkpoint/packindex"
 	"hank/internal/failpoint"
 	"hank/internal/vfs"
 )
@@ -235,7 +236,7 @@ func (s *DB) FlushPack(p *PendingPack) (base string, err error) {
 		return "", err
 	}
 	index := p.Path + indexTemporary
-	if err := writeSynced(s.FS, index, encodeIndex(p.Entries, sum), 0o444); err != nil {
+	if err := writeSynced(s.FS, index, packindex.Encode(p.Entries, sum), 0o444); err != nil {
 		return "", err
 	}
 	base = p.packBase(sum)

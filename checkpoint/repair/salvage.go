@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"hank/checkpoint/packdb"
+	"hank/checkpoint/packindex"
 )
 
 // Salvaged is what became of a damaged pack.
@@ -109,7 +110,7 @@ func salvage(ctx context.Context, s *packdb.DB, p *packdb.Pack, why error, quara
 
 // saveReadable copies the objects of a damaged pack that can be read into a new
 // one.
-func saveReadable(ctx context.Context, s *packdb.DB, p *packdb.Pack, x packdb.PackIndex) (saved, lost int, err error) {
+func saveReadable(ctx context.Context, s *packdb.DB, p *packdb.Pack, x packindex.Index) (saved, lost int, err error) {
 	out, err := packdb.NewPendingPack(s.FS, s.TemporaryPack())
 	if err != nil {
 		return 0, 0, err
@@ -148,7 +149,7 @@ func saveReadable(ctx context.Context, s *packdb.DB, p *packdb.Pack, x packdb.Pa
 }
 
 // checksum compares a pack with the checksum at its end and that in its index.
-func checksum(p *packdb.Pack, x packdb.PackIndex) error {
+func checksum(p *packdb.Pack, x packindex.Index) error {
 	sum, err := sum(p)
 	if err == nil && !bytes.Equal(sum, x.PackChecksum()) {
 		err = errors.New("its index was made for another pack")
