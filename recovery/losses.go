@@ -14,40 +14,6 @@ import (
 	"hank/state"
 )
 
-// Known is a checkpoint that a state has, and the branch that it was made on.
-type Known struct {
-	SHA    state.SHA
-	Branch string
-	Codon  state.CodonID // empty: it is of no codon
-}
-
-// KnownCheckpoints lists the checkpoints that a state has and that nobody has
-// removed, oldest first, each once.
-func KnownCheckpoints(s *state.State) []Known {
-	var all []Known
-	seen := map[state.SHA]bool{"": true}
-	add := func(sha state.SHA, branch string, codon state.CodonID) {
-		if !seen[sha] {
-			seen[sha] = true
-			all = append(all, Known{sha, branch, codon})
-		}
-	}
-	add(s.InitialCheckpoint, "main", "")
-	for _, r := range s.Runs {
-		if r.Removed != nil {
-			continue
-		}
-		for i := range r.Len() {
-			c := r.Codon(i)
-			for _, sha := range []state.SHA{c.RigSetupCheckpoint, c.CompletionCheckpoint, c.ErrorCheckpoint, c.SkipCheckpoint} {
-				add(sha, r.GitBranch, c.CodonID)
-			}
-		}
-		add(r.Head, r.GitBranch, "")
-	}
-	return all
-}
-
 // refillFromWorkspace stores again what is lost of the store and still in the workspace:
 // what has not changed since gives old checkpoints back what they lack.
 func refillFromWorkspace(ctx context.Context, x *execution.Execution) error {
@@ -109,7 +75,7 @@ func isWhole(x *execution.Execution, sha state.SHA) bool {
 // A crash in between leaves more losses for the next call, and never fewer
 // checkpoints.
 func truncateLostHistory(ctx context.Context, x *execution.Execution) error {
-	known := KnownCheckpoints(x.State())
+	known := githistory.KnownCheckpoints(x.State())
 	shas := make([]checkpoint.SHA, len(known))
 	branchOf := map[checkpoint.SHA]string{}
 	for i, k := range known {
@@ -194,7 +160,7 @@ func keepUnreferenced(x *execution.Execution, sha checkpoint.SHA, branch string)
 
 // nameLost reports which checkpoints of the state are lost.
 func nameLost(ctx context.Context, x *execution.Execution) error {
-	lost, err := LostCheckpoints(x.State(), x.Store.Verifier(ctx).IsComplete)
+	lost, err := githistory.LostCheckpoints(x.State(), x.Store.Verifier(ctx).IsComplete)
 	if err != nil {
 		return err
 	}
@@ -237,29 +203,6 @@ func keepRecords(ctx context.Context, x *execution.Execution) error {
 		Transition: state.CheckpointCreated{Kind: state.KindRecovery, Branch: branch, Note: note}, Whole: true,
 	})
 	return err
-}
-
-func (k Known) String() string {
-	if k.Codon == "" {
-		return fmt.Sprintf("%.12s", k.SHA)
-	}
-	return fmt.Sprintf("%.12s (%s)", k.SHA, k.Codon)
-}
-
-// LostCheckpoints lists the checkpoints that a state has and that cannot be
-// read whole, oldest first. Complexity: the trees of all checkpoints.
-func LostCheckpoints(s *state.State, whole func(checkpoint.SHA) (bool, error)) ([]Known, error) {
-	var lost []Known
-	for _, k := range KnownCheckpoints(s) {
-		whole, err := whole(checkpoint.SHA(k.SHA))
-		if err != nil {
-			return nil, err
-		}
-		if !whole {
-			lost = append(lost, k)
-		}
-	}
-	return lost, nil
 }
 
 // cause says why something cannot be read, without the path that it is known

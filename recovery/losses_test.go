@@ -14,6 +14,7 @@ import (
 	"hank/internal/race"
 	"hank/internal/short"
 	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/state"
 )
 
@@ -79,7 +80,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 			} else {
 				cut += len(l.Cuts)
 			}
-			lost := must(LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t)
+			lost := must(githistory.LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t)
 			parted += len(lost)
 			if len(lost) > 0 {
 				says(t, what, x.Report, string(lost[0].SHA[:12]))
@@ -120,7 +121,7 @@ func partsFromEachPack(t *testing.T, b *box) {
 }
 
 func known(s *state.State) (all []checkpoint.SHA) {
-	for _, k := range KnownCheckpoints(s) {
+	for _, k := range githistory.KnownCheckpoints(s) {
 		all = append(all, checkpoint.SHA(k.SHA))
 	}
 	return all
@@ -143,7 +144,7 @@ func TestALostPackCanBePutBack(t *testing.T) {
 		if ids := must(x.Store.Shallow())(t); len(ids) > 0 {
 			t.Errorf("%s is there again, and branches still end at %v", filepath.Base(pack), ids)
 		}
-		if lost := must(LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t); len(lost) > 0 {
+		if lost := must(githistory.LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t); len(lost) > 0 {
 			t.Errorf("%s is there again, and %v is lost", filepath.Base(pack), lost)
 		}
 		whole(t, x, filepath.Base(pack))

@@ -24,6 +24,7 @@ import (
 	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
 	"hank/state"
@@ -363,7 +364,7 @@ func (m *amnesic) remembers(t testing.TB, d *loss, fsck *strictFsck, deep bool) 
 			t.Errorf("%v: %v", d, err)
 			return how
 		}
-		lost := must(LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t)
+		lost := must(githistory.LostCheckpoints(x.State(), x.Store.Verifier(context.Background()).IsComplete))(t)
 		if len(lost) > 0 && !rep.Has(finding.Lost) && !x.Report.Has(finding.Lost) {
 			t.Errorf("%v: %v are lost, and not named: %+v", d, lost, x.Report)
 		}

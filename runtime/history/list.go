@@ -9,7 +9,6 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/repair"
-	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
@@ -21,7 +20,7 @@ type List struct {
 	Checkpoints []Listed
 	// Lost are those that cannot be read whole, oldest first. They are looked for
 	// where the list has come to something that is lost.
-	Lost []recovery.Known
+	Lost []githistory.Known
 }
 
 // ListOptions limit a list of checkpoints.
@@ -74,9 +73,9 @@ func Checkpoints(ctx context.Context, s *state.State, store Store, o ListOptions
 	}
 	verifier := store.Verifier(ctx)
 	var err error
-	out.Lost, err = recovery.LostCheckpoints(s, verifier.IsComplete)
+	out.Lost, err = githistory.LostCheckpoints(s, verifier.IsComplete)
 	if o.Run != "" {
-		out.Lost = slices.DeleteFunc(out.Lost, func(k recovery.Known) bool { return k.Branch != "run-"+string(o.Run) })
+		out.Lost = slices.DeleteFunc(out.Lost, func(k githistory.Known) bool { return k.Branch != "run-"+string(o.Run) })
 	}
 	return out, err
 }
@@ -176,7 +175,7 @@ func (w *walk) lose() error {
 		return nil
 	}
 	w.lost = true
-	for _, k := range recovery.KnownCheckpoints(w.state) {
+	for _, k := range githistory.KnownCheckpoints(w.state) {
 		if w.run != "" && k.Branch != "run-"+string(w.run) {
 			continue
 		}

@@ -10,8 +10,8 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/typo"
-	"hank/recovery"
 	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/state"
 )
@@ -58,7 +58,7 @@ func known(s *state.State, prefix string) state.SHA {
 	if len(prefix) < 4 {
 		return ""
 	}
-	for _, k := range recovery.KnownCheckpoints(s) {
+	for _, k := range githistory.KnownCheckpoints(s) {
 		if strings.HasPrefix(string(k.SHA), prefix) {
 			return k.SHA
 		}

@@ -57,7 +57,7 @@ func checkpoints(ctx context.Context, v *recovery.View) (all []string) {
 	}
 	defer store.Close()
 	verifier, named := store.Verifier(ctx), map[state.SHA]bool{}
-	for _, k := range recovery.KnownCheckpoints(v.State) {
+	for _, k := range githistory.KnownCheckpoints(v.State) {
 		named[k.SHA] = true
 	}
 	add := func(sha state.SHA, format string, args ...any) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hank/recovery"
+	"hank/recovery/githistory"
 	"hank/runtime/history"
 	"hank/state"
 )
@@ -33,7 +34,7 @@ type LostCheckpoint struct {
 
 // String names the checkpoint in a sentence.
 func (l LostCheckpoint) String() string {
-	return recovery.Known{SHA: l.SHA, Branch: l.Branch, Codon: l.CodonID}.String()
+	return githistory.Known{SHA: l.SHA, Branch: l.Branch, Codon: l.CodonID}.String()
 }
 
 // ReadCheckpoints lists the checkpoints of an execution.
@@ -63,7 +64,7 @@ func removedBranches(s *state.State) []RemovedBranch {
 	return out
 }
 
-func lostCheckpoints(list []recovery.Known) []LostCheckpoint {
+func lostCheckpoints(list []githistory.Known) []LostCheckpoint {
 	out := []LostCheckpoint{}
 	for _, k := range list {
 		out = append(out, LostCheckpoint{k.SHA, k.Branch, k.Codon})

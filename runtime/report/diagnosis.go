@@ -18,6 +18,7 @@ import (
 	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/losses"
@@ -397,7 +398,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		d.Command = "hank doctor --fix"
 	}
 	if len(report.Problems) == 0 && !v.Live {
-		lost, err := recovery.LostCheckpoints(v.State, store.Verifier(ctx).IsComplete)
+		lost, err := githistory.LostCheckpoints(v.State, store.Verifier(ctx).IsComplete)
 		if err != nil {
 			return err
 		}
