@@ -130,6 +130,7 @@ func TestAReaderReportsWhatTheNextOpeningDoes(t *testing.T) {
 		}
 		return runs[len(runs)-1]
 	}
+	anIndex := func(l layout.Layout) string { return strings.TrimSuffix(newestPack(l), ".pack") + ".idx" }
 	workspace := func(l layout.Layout) string { return l.Workspace }
 	damages := []damage{
 		{"nothing", func(*testing.T, left) {}},
@@ -146,6 +147,24 @@ func TestAReaderReportsWhatTheNextOpeningDoes(t *testing.T) {
 		gone("HEAD", inStore("HEAD")), gone("main", inStore("refs/heads/main")), junk("main", inStore("refs/heads/main")), gone("a run's branch", aRun),
 		{"a branch to nothing", func(t *testing.T, e left) { spoil(aRun(e.l), strings.Repeat("ab", 20)+"\n") }},
 		gone("a pack", newestPack), junk("a pack", newestPack), gone("the store", layout.Layout.Store), gone("objects", inStore("objects")),
+		gone("an index", anIndex), junk("an index", anIndex),
+		{"all indexes gone", func(t *testing.T, e left) {
+			for _, index := range must(filepath.Glob(inStore("objects/pack/*.idx")(e.l)))(t) {
+				take(index)
+			}
+		}},
+		{"a flipped index", func(t *testing.T, e left) {
+			if text := slices.Clone(e.files[anIndex(e.l)]); len(text) > 1100 { // else there is no pack
+				text[1100] ^= 1
+				spoil(anIndex(e.l), string(text))
+			}
+		}},
+		{"another pack's index", func(t *testing.T, e left) {
+			all := must(filepath.Glob(inStore("objects/pack/*.idx")(e.l)))(t)
+			if len(all) > 0 {
+				spoil(anIndex(e.l), string(e.files[all[len(all)-1]]))
+			}
+		}},
 		gone("workspace", workspace), file("the workspace", workspace),
 		{"a link for the workspace", func(t *testing.T, e left) {
 			take(e.l.Workspace)

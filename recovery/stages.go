@@ -19,7 +19,8 @@ import (
 // through them in this order: an opening applies what each plans before the next looks,
 // a reader continues with the state that it will lead to.
 var stages = []stage{
-	planBranches, // first: a checkpoint is only acknowledged with the journal's next number, which any other event would take
+	planIndexes,  // first: without an index, whoever reads an object reads a whole pack
+	planBranches, // before all that records: a checkpoint is only acknowledged with the journal's next number, which any other event would take
 	planPlace,    // before all that records: from here on state.json is kept, and paths are those of here
 	planHead,     // before all that makes checkpoints: their parent is the newest one
 	planHandOver, // before the workspace changes: it is kept as Hankweave left it

@@ -107,7 +107,7 @@ func salvage(ctx context.Context, x *execution.Execution) error {
 		case f.Lost == 0:
 			x.Report.Add(finding.Mended, "%s is damaged (%s); all of its %d objects were saved into a new one, it is in quarantine", name, cause(f.Why), f.Saved)
 		case f.Lost < 0:
-			x.Report.Add(finding.Mended, "the index of %s is damaged (%s) and in quarantine; it was made again if the pack is whole", name, cause(f.Why))
+			x.Report.Add(finding.Lost, "%s is damaged (%s) and in quarantine with its index; which objects it had is not known, and none of them was saved", name, cause(f.Why))
 		default:
 			x.Report.Add(finding.Lost, "%s is damaged (%s) and in quarantine; %d of its objects were saved, %d cannot be read", name, cause(f.Why), f.Saved, f.Lost)
 		}

@@ -146,11 +146,13 @@ func packNames(packs []*Pack) []string {
 
 // NewPack describes a finished pack of so many bytes.
 func (s *DB) NewPack(base string, size int64) *Pack {
-	return &Pack{FS: s.FS, Base: base, size: size, keeps: &s.openPacks}
+	return &Pack{FS: s.FS, Base: base, size: size, own: !s.Opts.Shared, keeps: &s.openPacks}
 }
 
-// ListPacks returns the finished packs in a store's pack directory. A pack counts
-// once it has its index; what has only one of the two is of no use to a reader.
+// ListPacks returns the finished packs in a store's pack directory. In a repository that
+// is somebody's, a pack counts once it has its index, as for stock git. In hank's own it
+// always does: it was synced before it got its name, and the index comes next. What is
+// only an index is of no use to a reader.
 func (s *DB) ListPacks(known []*Pack) ([]*Pack, error) {
 	dir := filepath.Join(s.Dir, "objects", "pack")
 	list, err := s.FS.ReadDir(dir)
@@ -161,21 +163,21 @@ func (s *DB) ListPacks(known []*Pack) ([]*Pack, error) {
 	for _, p := range known {
 		have[p.Base] = p
 	}
-	whole := make(map[string]fs.DirEntry)
+	indexed := make(map[string]bool)
 	for _, e := range list {
-		if name, ok := strings.CutSuffix(e.Name(), ".pack"); ok {
-			whole[name] = e
+		if name, ok := strings.CutSuffix(e.Name(), ".idx"); ok {
+			indexed[name] = true
 		}
 	}
 	var packs []*Pack
 	for _, e := range list {
-		name, ok := strings.CutSuffix(e.Name(), ".idx")
-		if !ok || whole[name] == nil || !strings.HasPrefix(name, "pack-") {
+		name, ok := strings.CutSuffix(e.Name(), ".pack")
+		if !ok || !strings.HasPrefix(name, "pack-") || s.Opts.Shared && !indexed[name] {
 			continue
 		}
 		base := filepath.Join(dir, name)
 		if have[base] == nil {
-			fi, err := whole[name].Info()
+			fi, err := e.Info()
 			if errors.Is(err, fs.ErrNotExist) { // it was merged since the directory was listed
 				continue
 			}

@@ -21,12 +21,14 @@ type Pack struct {
 	FS    vfs.FS
 	Base  string // absolute path without extension
 	size  int64  // bytes on disk, without the index
+	own   bool   // of a store of hank's own
 	keeps *atomic.Int32
 	apart atomic.Bool // it holds deltas: merges leave it alone
 
 	load  sync.Once
 	index packindex.Index
 	bad   error
+	unfit error // why the index was made from the pack; nil: it is that of the file
 
 	mu     sync.Mutex
 	file   vfs.File // nil: opened for each use
@@ -39,20 +41,28 @@ const maxOpenPacks = 128
 
 func (p *Pack) String() string { return p.Base + ".pack" }
 
-// Table returns the pack's index.
+// Table returns the pack's index. In a store of hank's own, one that is missing or damaged
+// is made from the pack, if that is whole. That takes as long as reading the pack, and
+// nothing is written: see WriteIndex.
 func (p *Pack) Table() (packindex.Index, error) {
 	p.load.Do(func() {
-		name := p.Base + ".idx"
-		data, err := vfs.ReadFile(p.FS, name)
-		if err != nil {
-			p.bad = fmt.Errorf("read pack index: %w", err)
-			return
-		}
-		if p.index, err = packindex.Parse(data); err != nil {
-			p.bad = &DamagedError{Path: name, Why: "it cannot be read as a pack index", Err: err}
+		if p.index, p.bad = p.readIndex(); p.own {
+			p.remakeIndex()
 		}
 	})
 	return p.index, p.bad
+}
+
+func (p *Pack) readIndex() (x packindex.Index, err error) {
+	name := p.Base + ".idx"
+	data, err := vfs.ReadFile(p.FS, name)
+	if err != nil {
+		return x, fmt.Errorf("read pack index: %w", err)
+	}
+	if x, err = packindex.Parse(data); err != nil {
+		err = &DamagedError{Path: name, Why: "it cannot be read as a pack index", Err: err}
+	}
+	return x, err
 }
 
 // reader opens the pack, or uses the file that is open already.

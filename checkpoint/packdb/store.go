@@ -207,10 +207,7 @@ func (s *DB) sweep() error {
 			}
 		}
 	}
-	if s.Opts.Shared {
-		return s.sweepRefs()
-	}
-	return errors.Join(s.sweepRefs(), s.IndexOrphans())
+	return s.sweepRefs()
 }
 
 // oldTemporary began the names of packs that were being written by older versions of hank;

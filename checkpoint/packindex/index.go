@@ -105,6 +105,9 @@ func (x Index) From(first plumbing.Hash, f func(plumbing.Hash) bool) {
 	}
 }
 
+// Bytes are the content of the file.
+func (x Index) Bytes() []byte { return x.data }
+
 // PackChecksum is the checksum of the pack that the index was made for.
 func (x Index) PackChecksum() []byte {
 	return x.data[len(x.data)-2*HashSize : len(x.data)-HashSize]

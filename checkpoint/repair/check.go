@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -19,7 +18,6 @@ import (
 // CheckReport is what Check found.
 type CheckReport struct {
 	Packs, Objects, References int
-	Unindexed                  int // whole packs without an index, which the next writer makes; what they hold was not found
 	Problems                   []string
 }
 
@@ -42,18 +40,6 @@ func CheckAfter(ctx context.Context, s *packdb.DB, branches map[string]packdb.SH
 	for _, p := range packs {
 		if err := c.pack(p); err != nil {
 			return &c.report, err
-		}
-	}
-	orphans, err := s.Orphans()
-	if err != nil {
-		return &c.report, err
-	}
-	for _, pack := range orphans { // a writer may be about to add the index, or a merge to remove the pack
-		switch _, err := s.IndexOf(pack); {
-		case err == nil:
-			c.report.Unindexed++
-		case !errors.Is(err, fs.ErrNotExist):
-			c.problem("%s has no index, and none can be made of it: %v", pack, err)
 		}
 	}
 	refs, damaged, err := s.ReadableRefs("refs/")
@@ -92,7 +78,7 @@ func (c *checker) pack(p *packdb.Pack) error {
 	c.report.Packs++
 	x, err := p.Table()
 	if packdb.IsAbsent(err) {
-		return nil // a merge removes the index first; what is left is an orphan, and what references need is looked for
+		return nil // a merge has removed it; what references need is looked for
 	}
 	if err != nil {
 		c.problem("%v", err)

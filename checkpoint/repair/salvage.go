@@ -18,15 +18,15 @@ import (
 type Salvaged struct {
 	Pack        string // path
 	Why         error
-	Saved, Lost int // objects; Lost is -1 if nobody knows which there were
+	Saved, Lost int // objects; Lost is -1 if nobody knows which there were, and none was saved
 }
 
 // Salvage puts packs that are damaged out of the way, so that nothing that is
 // stored from now on leans on them: an object that only a damaged pack has
 // counts as stored as long as the pack's index is there.
 //
-//  1. Every pack is compared with its checksum, and its index with its own. An
-//     index that is damaged is set aside, and made again if its pack is whole.
+//  1. Every pack is compared with its checksum, and its index with its own. A pack
+//     that is whole has one: see packdb.Pack.Table.
 //  2. What can still be read of a damaged pack is copied into a new one, which
 //     is made durable.
 //  3. The damaged pack and its index are given to quarantine, which moves them.
@@ -47,22 +47,16 @@ func Salvage(ctx context.Context, s *packdb.DB, quarantine func(name string, why
 		if why == nil {
 			continue
 		}
+		if !packdb.IsMissing(why) { // the disk cannot be read at the moment
+			return found, why
+		}
 		result, err := salvage(ctx, s, p, why, quarantine)
 		found = append(found, result)
 		if err != nil {
 			return found, fmt.Errorf("salvaging %s: %w", p, err)
 		}
 	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	err := s.IndexOrphans()
-	if err == nil {
-		s.Mu.Lock()
-		s.Packs, err = s.ListPacks(s.Packs)
-		s.Mu.Unlock()
-	}
-	return found, err
+	return found, nil
 }
 
 // damage says what is wrong with a pack; nil if nothing is.
@@ -96,11 +90,7 @@ func salvage(ctx context.Context, s *packdb.DB, p *packdb.Pack, why error, quara
 	s.Packs = kept
 	s.Mu.Unlock()
 	err := p.Close()
-	names := []string{p.Base + ".idx"}
-	if result.Lost >= 0 || whole(p) != nil {
-		names = append(names, p.String())
-	}
-	for _, name := range names {
+	for _, name := range []string{p.Base + ".idx", p.String()} {
 		if _, there := s.FS.Lstat(name); there == nil {
 			err = errors.Join(err, quarantine(name, why))
 		}
@@ -150,24 +140,14 @@ func saveReadable(ctx context.Context, s *packdb.DB, p *packdb.Pack, x packindex
 
 // checksum compares a pack with the checksum at its end and that in its index.
 func checksum(p *packdb.Pack, x packindex.Index) error {
-	sum, err := sum(p)
+	f, err := p.FS.OpenFile(p.String(), os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum, err := packdb.CheckPackSum(f)
 	if err == nil && !bytes.Equal(sum, x.PackChecksum()) {
 		err = errors.New("its index was made for another pack")
 	}
 	return err
-}
-
-// whole compares a pack with the checksum at its end.
-func whole(p *packdb.Pack) error {
-	_, err := sum(p)
-	return err
-}
-
-func sum(p *packdb.Pack) ([]byte, error) {
-	f, err := p.FS.OpenFile(p.String(), os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return packdb.CheckPackSum(f)
 }

@@ -61,7 +61,6 @@ type Diagnosis struct {
 	Choices     []string `json:"-"` // see Status
 
 	unfinished bool              // a change of the workspace was interrupted
-	unindexed  bool              // packs have lost their index alone
 	gone       []finding.Finding // what is lost beside checkpoints
 	unsure     bool              // where the state was read from does not know every move
 	first      string            // what the user must do before Command
@@ -390,9 +389,8 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 	}
 	size, err := store.Size()
 	d.Store = &StoreHealth{report.Objects, size, append([]string{}, report.Problems...)}
-	if d.unindexed = report.Unindexed > 0; d.unindexed {
-		d.Findings = append(d.Findings, finding.Finding{Severity: finding.Mended, What: term.Count(report.Unindexed, "pack") +
-			" without an index; it is rebuilt from the pack, and what is reported as lost may be intact: run `hank doctor` again after that"})
+	if v.Live { // else it is among the findings
+		d.Findings = append(d.Findings, recovery.DamagedIndexes(store)...)
 	}
 	if len(report.Problems) > 0 && v.Blocked == nil {
 		d.Command = "hank doctor --fix"
@@ -436,7 +434,7 @@ func (d *Diagnosis) judge(after *Fix) {
 	case d.Next != "":
 	case d.Live:
 		d.Next = "a run is in progress: `hank status`"
-	case d.Command != "" && broken && !d.unindexed:
+	case d.Command != "" && broken:
 		d.Next = d.Command + "; first restore the damaged files from a backup, if you have one: otherwise what cannot be saved of them is lost"
 	case d.Command != "":
 		d.Next = d.Command
