@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"context"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"hank/checkpoint/packdb"
 	"hank/checkpoint/repair"
 	"hank/checkpoint/scan"
@@ -41,3 +43,7 @@ func (s *Store) Verifier(ctx context.Context) *repair.Verifier { return repair.N
 func (s *Store) IsComplete(ctx context.Context, sha SHA) (bool, error) {
 	return s.Verifier(ctx).IsComplete(sha)
 }
+
+// Indexes reports whether a pack has an object, which may be damaged there. It reads no object,
+// and does not look for packs that have come since.
+func (s *Store) Indexes(sha SHA) bool { return s.HasObject(plumbing.NewHash(string(sha))) }

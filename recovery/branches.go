@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"hank/checkpoint"
+	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -20,6 +22,7 @@ type branchPlan struct {
 	store   *checkpoint.Store
 	state   *state.State              // as it will be
 	refs    map[string]checkpoint.SHA // by branch, as they will be
+	others  map[string]checkpoint.SHA // references that are no branches, by name, as they will be
 	repairs []Repair
 	forward string // the branch of the checkpoint that is acknowledged
 }
@@ -33,6 +36,7 @@ type branchPlan struct {
 //  4. A checkpoint whose acknowledgement was interrupted is acknowledged.
 //  5. Every branch that is missing, or has fallen back, is put back to where the state
 //     has it. Without its branch a checkpoint would be garbage.
+//  6. So are the references to the agents' sessions that are missing.
 //
 // It only reads.
 func planBranches(s *subject) ([]Repair, error) {
@@ -44,8 +48,12 @@ func planBranches(s *subject) ([]Repair, error) {
 	if err != nil {
 		err = fmt.Errorf("comparing the branches with the state: %w", err)
 	}
+	lead := maps.Clone(p.others)
+	for branch, sha := range p.refs {
+		lead[githistory.Heads+branch] = sha
+	}
 	for i := range p.repairs {
-		p.repairs[i].leads = p.refs
+		p.repairs[i].refs = lead
 	}
 	return p.repairs, err
 }
@@ -68,7 +76,11 @@ func (p *branchPlan) plan(a githistory.Comparison) error {
 			return err
 		}
 	}
-	return p.restoreKnownBranches(a.Behind)
+	if err := p.restoreKnownBranches(a.Behind); err != nil {
+		return err
+	}
+	p.restoreSessions()
+	return nil
 }
 
 // readRefs reads the references. Files that hold none go to quarantine.
@@ -77,16 +89,25 @@ func (p *branchPlan) readRefs() error {
 	if err != nil {
 		return err
 	}
-	p.refs = map[string]checkpoint.SHA{}
+	p.refs, p.others = map[string]checkpoint.SHA{}, map[string]checkpoint.SHA{}
 	for ref, sha := range refs {
 		if branch, is := strings.CutPrefix(ref, githistory.Heads); is {
 			p.refs[branch] = sha
+		} else {
+			p.others[ref] = sha
 		}
 	}
 	for _, d := range damaged {
-		p.repairs = append(p.repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("the reference %s is damaged (%s)", d.Path, d.Why),
+		r := Repair{Severity: finding.Mended, Found: fmt.Sprintf("the reference %s is damaged (%s)", d.Path, d.Why),
 			Will: "the next command puts it into quarantine, and a branch of that name back", Did: "it is in quarantine, and a branch of that name is put back",
-			do: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.QuarantineFile(d.Path, d) }})
+			do: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.QuarantineFile(d.Path, d) }}
+		if refs := filepath.Join(p.store.Dir, "refs"); d.Path == refs { // all of them
+			r.Found, r.Will, r.Did = fmt.Sprintf("the references are lost: %s (%s)", d.Path, d.Why), "the next command puts it into quarantine", "it is in quarantine"
+			r.do = func(_ context.Context, x *execution.Execution, _ *Repair) error {
+				return errors.Join(x.QuarantineFile(refs, d), vfs.MkdirAll(x.FS, filepath.Join(refs, "heads"), 0o700))
+			}
+		}
+		p.repairs = append(p.repairs, r)
 	}
 	return nil
 }
@@ -242,6 +263,29 @@ func (p *branchPlan) restoreKnownBranches(behind bool) error {
 		}
 	}
 	return nil
+}
+
+// restoreSessions plans to put back the references to the agents' sessions that are gone: of
+// a run that is not removed, to the newest session checkpoint that is whole.
+func (p *branchPlan) restoreSessions() {
+	for _, r := range p.state.Runs {
+		ref := githistory.Sessions(r.RunID)
+		if p.others[ref] != "" || r.Removed != nil {
+			continue
+		}
+		for i := r.Len() - 1; i >= 0 && p.others[ref] == ""; i-- {
+			to := r.Codon(i).SessionCheckpoint
+			if to == "" || !p.store.Indexes(checkpoint.SHA(to)) || !p.isWhole(to) {
+				continue
+			}
+			p.others[ref] = checkpoint.SHA(to)
+			p.repairs = append(p.repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("the reference to the agents' sessions of run %s is gone", r.RunID),
+				Will: fmt.Sprintf("the next command puts it back to checkpoint %.12s%s", to, newestLeft), Did: fmt.Sprintf("it leads to checkpoint %.12s again%s", to, newestLeft),
+				do: func(_ context.Context, x *execution.Execution, _ *Repair) error {
+					return x.Store.SetRef(ref, "", checkpoint.SHA(to))
+				}})
+		}
+	}
 }
 
 // begun reports whether a branch that leads to a checkpoint was ever there: that

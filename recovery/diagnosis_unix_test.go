@@ -147,7 +147,7 @@ func TestAReaderReportsWhatTheNextOpeningDoes(t *testing.T) {
 		gone("HEAD", inStore("HEAD")), gone("main", inStore("refs/heads/main")), junk("main", inStore("refs/heads/main")), gone("a run's branch", aRun),
 		{"a branch to nothing", func(t *testing.T, e left) { spoil(aRun(e.l), strings.Repeat("ab", 20)+"\n") }},
 		gone("a pack", newestPack), junk("a pack", newestPack), gone("the store", layout.Layout.Store), gone("objects", inStore("objects")),
-		gone("an index", anIndex), junk("an index", anIndex),
+		gone("an index", anIndex), junk("an index", anIndex), file("the references", inStore("refs")), gone("the references", inStore("refs")),
 		{"all indexes gone", func(t *testing.T, e left) {
 			for _, index := range must(filepath.Glob(inStore("objects/pack/*.idx")(e.l)))(t) {
 				take(index)

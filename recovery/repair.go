@@ -35,7 +35,7 @@ type Repair struct {
 	next *state.State                                                       // the state that it leads to; nil: none but the present one
 	run  *state.Run                                                         // that it ends; nil: none
 
-	leads map[string]checkpoint.SHA // where branches lead after it and the others of its stage; nil: it is of no reference
+	refs map[string]checkpoint.SHA // where references lead after it and the others of its stage; nil: it is of none
 }
 
 // finding is what a reader, or an opening that has applied it, reports.

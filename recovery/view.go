@@ -139,8 +139,8 @@ type View struct {
 	Repairs []Repair
 	Holder  *lock.LockInfo // who says to hold it; see Live
 	Live    bool           // a runtime is running
-	// Branches are where branches lead after Repairs; nil: where they do.
-	Branches map[string]checkpoint.SHA
+	// Refs are where references lead after Repairs, by name; nil: where they do.
+	Refs map[string]checkpoint.SHA
 	// Blocked is what the user must do about the workspace before anything else;
 	// nil: nothing. It is in Report, too.
 	Blocked *finding.DecisionError
@@ -256,7 +256,7 @@ func (v *View) readSummary() bool {
 	}
 	v.Head = head
 	v.conclude(m)
-	return v.Branches == nil && !v.changed
+	return v.Refs == nil && !v.changed
 }
 
 // read reads the state from whichever source knows most of it.
@@ -426,8 +426,8 @@ func (v *View) plan(repairs []Repair) {
 			r = pausedNoMore(r)
 		}
 		v.Repairs = append(v.Repairs, r)
-		if r.leads != nil {
-			v.Branches = r.leads
+		if r.refs != nil {
+			v.Refs = r.refs
 		}
 		if r.next != nil {
 			v.State, v.Head, v.changed = r.next, r.next.Summary(), true

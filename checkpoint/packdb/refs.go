@@ -189,7 +189,7 @@ func (s *DB) Ref(name string) (SHA, error) {
 	}
 	file := filepath.Join(s.Dir, filepath.FromSlash(name))
 	text, err := vfs.ReadFile(s.FS, file)
-	if fi, serr := s.FS.Lstat(file); err != nil && (errors.Is(err, fs.ErrNotExist) || serr == nil && fi.IsDir()) {
+	if fi, serr := s.FS.Lstat(file); err != nil && (errors.Is(err, fs.ErrNotExist) || serr == nil && fi.IsDir() || s.inPlaceOfRefs() != nil) {
 		packed, err := s.packedRefs()
 		return packed[name], err
 	}

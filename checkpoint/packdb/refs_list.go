@@ -41,6 +41,9 @@ func (s *DB) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error
 	// First the files, then what is packed: stock git writes that before it
 	// deletes the files, so that no reference is missed.
 	all, hidden := map[string]SHA{}, map[string]bool{}
+	if d := s.inPlaceOfRefs(); d != nil {
+		damaged = append(damaged, d)
+	}
 	err := s.walkRefs("refs", func(name string) error {
 		if strings.HasSuffix(name, lockSuffix) {
 			return nil
@@ -78,8 +81,21 @@ func (s *DB) ReadableRefs(prefix string) (map[string]SHA, []*DamagedError, error
 	return all, damaged, err
 }
 
+// inPlaceOfRefs says what has the place of the directory of references; nil: nothing. A link
+// may lead to one.
+func (s *DB) inPlaceOfRefs() *DamagedError {
+	name := filepath.Join(s.Dir, "refs")
+	if fi, err := s.FS.Lstat(name); err == nil && !fi.IsDir() && fi.Mode()&fs.ModeSymlink == 0 {
+		return &DamagedError{Path: name, Why: "it must be the directory of the references, and is none"}
+	}
+	return nil
+}
+
 // walkRefs calls fn for each file below a directory of references.
 func (s *DB) walkRefs(dir string, fn func(name string) error) error {
+	if dir == "refs" && s.inPlaceOfRefs() != nil {
+		return nil // for ReadableRefs to say
+	}
 	list, err := s.FS.ReadDir(filepath.Join(s.Dir, filepath.FromSlash(dir)))
 	if errors.Is(err, fs.ErrNotExist) && s.Opts.ReadOnly {
 		return nil // Open has let it pass; else it has made it, and somebody has removed it since

@@ -117,7 +117,10 @@ func Open(o Options) (*DB, error) {
 	}
 	for _, name := range []string{"objects/pack", "refs/heads"} {
 		_, err := s.FS.Lstat(filepath.Join(s.Dir, name))
-		if own := name == "refs/heads" && !o.Shared; own && errors.Is(err, fs.ErrNotExist) {
+		switch own := name == "refs/heads" && !o.Shared; {
+		case own && s.inPlaceOfRefs() != nil:
+			err = nil // who reads the references says so
+		case own && errors.Is(err, fs.ErrNotExist):
 			if err = nil; !o.ReadOnly { // the references are lost, and no object is; or a copy has left out what was empty
 				err = vfs.MkdirAll(s.FS, filepath.Join(s.Dir, name), 0o700)
 			}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -32,9 +30,9 @@ func Check(ctx context.Context, s *packdb.DB) (*CheckReport, error) {
 	return CheckAfter(ctx, s, nil)
 }
 
-// CheckAfter is Check of a store whose branches lead where they will after a repair of the
-// references; nil: where they do.
-func CheckAfter(ctx context.Context, s *packdb.DB, branches map[string]packdb.SHA) (*CheckReport, error) {
+// CheckAfter is Check of a store whose references lead where they will after a repair of
+// them; nil: where they do.
+func CheckAfter(ctx context.Context, s *packdb.DB, refs map[string]packdb.SHA) (*CheckReport, error) {
 	c := &checker{s: s, ctx: ctx, seen: map[plumbing.Hash]bool{}, named: map[string]bool{}}
 	_, packs := s.Sources()
 	for _, p := range packs {
@@ -42,18 +40,11 @@ func CheckAfter(ctx context.Context, s *packdb.DB, branches map[string]packdb.SH
 			return &c.report, err
 		}
 	}
-	refs, damaged, err := s.ReadableRefs("refs/")
-	if err == nil && len(damaged) > 0 && branches == nil {
-		err = damaged[0]
-	}
-	if err != nil {
-		c.problem("the references: %v", err)
-	}
-	if branches != nil {
-		maps.DeleteFunc(refs, func(name string, _ packdb.SHA) bool { return strings.HasPrefix(name, packdb.Branches) })
-	}
-	for branch, sha := range branches {
-		refs[packdb.Branches+branch] = sha
+	if refs == nil {
+		var err error
+		if refs, err = s.Refs("refs/"); err != nil {
+			c.problem("the references: %v", err)
+		}
 	}
 	for name, sha := range refs {
 		c.report.References++

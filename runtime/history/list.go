@@ -33,7 +33,7 @@ type ListOptions struct {
 // Store is what a list needs of a store; *checkpoint.Store is one.
 type Store interface {
 	Resolver
-	Refs(prefix string) (map[string]checkpoint.SHA, error)
+	ReadableRefs(prefix string) (map[string]checkpoint.SHA, []*checkpoint.DamagedError, error)
 	Verifier(context.Context) *repair.Verifier
 }
 
@@ -99,7 +99,7 @@ type waiting struct {
 }
 
 func (w *walk) begin() error {
-	refs, err := w.store.Refs(Branches)
+	refs, _, err := w.store.ReadableRefs(Branches) // of a damaged one, the state knows the checkpoints
 	if err != nil {
 		return fmt.Errorf("listing the branches of the store: %w", err)
 	}

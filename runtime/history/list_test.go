@@ -24,14 +24,14 @@ type commits struct {
 	read  map[checkpoint.SHA]int
 }
 
-func (c *commits) Refs(prefix string) (map[string]checkpoint.SHA, error) {
+func (c *commits) ReadableRefs(prefix string) (map[string]checkpoint.SHA, []*checkpoint.DamagedError, error) {
 	out := map[string]checkpoint.SHA{}
 	for name, sha := range c.refs {
 		if strings.HasPrefix(name, prefix) {
 			out[name] = sha
 		}
 	}
-	return out, nil
+	return out, nil, nil
 }
 
 func (c *commits) CommitInfo(sha checkpoint.SHA) (checkpoint.Info, error) {

@@ -383,7 +383,7 @@ func (d *Diagnosis) examineStore(ctx context.Context, v *recovery.View) error {
 		return err
 	}
 	defer store.Close()
-	report, err := repair.CheckAfter(ctx, store.DB, v.Branches)
+	report, err := repair.CheckAfter(ctx, store.DB, v.Refs)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"hank/checkpoint/packdb"
 	"hank/checkpoint/remote"
 	"hank/internal/registry"
 	"hank/recovery"
@@ -67,15 +68,22 @@ func Export(ctx context.Context, v *recovery.View, to remote.Remote, work execut
 	if to.Prefix == "" {
 		to.Prefix = recovery.DefaultPrefix(v.State)
 	}
-	refs, err := store.Refs(githistory.Heads)
+	refs, err := store.Refs("refs/")
 	if err != nil {
 		return nil, err
 	}
-	for _, branch := range slices.Sorted(maps.Keys(v.Branches)) { // else the copy would lack it, and nothing would show that
-		if _, there := refs[githistory.Heads+branch]; !there {
-			return nil, &finding.DecisionError{What: "branch " + branch + " of the checkpoint store is gone, and an export would lack it",
-				Options: []string{"`hank doctor --fix` puts it back"}, Command: "hank doctor --fix"}
+	for _, ref := range slices.Sorted(maps.Keys(v.Refs)) { // else the copy would lack it, and nothing would show that
+		branch, isBranch := strings.CutPrefix(ref, githistory.Heads)
+		run, isSession := strings.CutPrefix(ref, packdb.Sessions)
+		if _, there := refs[ref]; there || !isBranch && !(isSession && to.Sessions) {
+			continue
 		}
+		lost := &finding.DecisionError{What: "branch " + branch + " of the checkpoint store is gone, and an export would lack it",
+			Options: []string{"`hank doctor --fix` puts it back"}, Command: "hank doctor --fix"}
+		if isSession {
+			lost.What = "the reference to the agents' sessions of run " + run + " is gone from the checkpoint store, and an export would lack them"
+		}
+		return nil, lost
 	}
 	_, end := work.Begin("exporting checkpoints")
 	moved, err := remote.Export(ctx, store.DB, to)
