@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -27,6 +28,7 @@ import (
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/runtime/budget"
+	"hank/runtime/retry"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -169,14 +171,21 @@ func told(events string, run state.RunID) (map[key]int, error) {
 }
 
 // interrupted is the attempt at a codon that a crash has interrupted, before a run that has
-// not begun one itself; nil: there is none.
+// not begun one itself; nil: there is none. The runs before it are those that it continues: an undo
+// can have led back past newer ones.
 func interrupted(s *state.State, run state.RunID, id plan.CodonID) (*state.Run, *state.Codon) {
 	now := s.Run(run)
 	if now == nil || now.Len() > 0 || now.StartingConditions.Source == nil {
 		return nil, nil
 	}
-	for _, r := range s.Runs {
-		if r == now || r.Len() == 0 {
+	before := func(at int) int { // what the whole hank has used counts after hank retry, too
+		start := s.Runs[at].StartingConditions
+		start.Reason = state.ReasonContinue
+		return retry.ContinuedFrom(s, start, at+1)
+	}
+	for at := before(slices.Index(s.Runs, now)); at < len(s.Runs); at = before(at) {
+		r := s.Runs[at]
+		if r.Len() == 0 {
 			continue
 		}
 		last := r.Codon(r.Len() - 1)

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -81,5 +82,37 @@ func TestAPartOfALimitHasItsOwnLevels(t *testing.T) {
 	w = newWatch("r", "b", []budget.Watched{part})
 	if missed := w.missed(budget.Use{Cost: 5 * state.Dollar}, map[key]int{{Scope: budget.ScopeHank, Currency: "cost"}: 50}); len(missed) != 1 {
 		t.Errorf("what was said of the whole limit was not said of the part: %v", missed)
+	}
+}
+
+// The run that a crash has interrupted is the one that the new run continues: an undo has led back to
+// it past a newer one, which a crash has interrupted, too. After hank retry it is the one before.
+func TestTheInterruptedRunIsTheOneThatIsContinued(t *testing.T) {
+	t.Parallel()
+	crashed := func(id, start string) string {
+		return fmt.Sprintf(`{"runId": %q, "runFolder": "/x", "gitBranch": "run-%s", "startingConditions": %s, "status": "crashed", "startTime": "2026-01-01T00:00:00.000Z", "serverPid": 1, "codons": [
+			{"codonId": "a", "status": "failed", "interrupted": "crash", "startTime": "2026-01-01T00:00:00.000Z", "endTime": "2026-01-01T00:00:10.000Z"}]}`, id, id, start)
+	}
+	empty := func(id, start string) string {
+		return fmt.Sprintf(`{"runId": %q, "runFolder": "/x", "gitBranch": "run-%s", "startingConditions": %s, "status": "running", "startTime": "2026-01-01T00:00:00.000Z", "serverPid": 1, "codons": []}`, id, id, start)
+	}
+	from := func(reason, before, safety string) string {
+		return fmt.Sprintf(`{"type": "continuation", "reason": %q, "source": {"runId": "1-aaaaa", "afterCodon": null, "checkpointSha": "", "reason": %[1]q, "before": {"runId": %q, "afterCodon": null, "checkpointSha": %q, "endOfRun": %[2]q}}}`, reason, before, safety)
+	}
+	first := crashed("1-aaaaa", `{"type": "fresh"}`)
+	newer := crashed("2-bbbbb", from("rollback", "1-aaaaa", "s"))
+	for what, c := range map[string]struct{ runs, want string }{
+		"the run before":                     {empty("3-ccccc", from("continue", "2-bbbbb", "t")) + "," + newer + "," + first, "2-bbbbb"},
+		"after hank retry":                   {empty("3-ccccc", from("retry", "2-bbbbb", "t")) + "," + newer + "," + first, "2-bbbbb"},
+		"after an undo":                      {empty("3-ccccc", from("continue", "1-aaaaa", "u")) + "," + newer + "," + first, "1-aaaaa"},
+		"after an undo, begun a second time": {empty("4-ddddd", from("continue", "1-aaaaa", "u")) + "," + empty("3-ccccc", from("continue", "1-aaaaa", "u")) + "," + newer + "," + first, "1-aaaaa"},
+	} {
+		s, err := state.Unmarshal([]byte(`{"currentRunId": null, "executionPlan": [], "runs": [` + c.runs + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run, last := interrupted(s, s.Newest().RunID, "a"); last == nil || string(run.RunID) != c.want {
+			t.Errorf("%s: %v, want %s", what, run, c.want)
+		}
 	}
 }
