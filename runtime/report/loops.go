@@ -165,11 +165,15 @@ func (l *Loop) end(v *recovery.View) {
 	}
 }
 
-// whole reports whether a record is that of the last codon of its iteration.
+// whole reports whether a record is that of the last codon of its iteration. Where the hank has the
+// codon no more, it is if nothing of the loop is to come.
 func (l *Loop) whole(v *recovery.View, c *state.Codon) bool {
 	entries := v.State.ExecutionPlan()
-	at := v.State.PlanIndex(c.CodonID)
-	return at >= 0 && (at+1 == len(entries) || !inLoop(entries[at+1].LoopContext, l.LoopID))
+	next := v.State.PlanIndex(c.CodonID) + 1
+	if next == 0 {
+		next = v.State.Next()
+	}
+	return next == len(entries) || !inLoop(entries[next].LoopContext, l.LoopID)
 }
 
 // Summary is how the loop is, in a line.
