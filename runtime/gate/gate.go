@@ -69,6 +69,20 @@ func At(s *state.State) *Standing {
 	return nil
 }
 
+// Ask is what comes before the next codon begins: the name of the gate that asks, or has asked,
+// empty if there is none; or refused, where the answer was no or has not come in time, and it depends
+// on the codon's onFailure which codon is next.
+func Ask(s *state.State, now time.Time) (name string, refused bool) {
+	switch g := At(s); {
+	case g == nil:
+		return "", false
+	case g.Refused(now):
+		return "", true
+	default:
+		return g.Name, false
+	}
+}
+
 // MayCome reports whether an execution may stand at a gate, as far as its summary tells.
 func MayCome(h state.Summary) bool {
 	entries, next := h.State.ExecutionPlan(), h.Done-h.From

@@ -570,12 +570,13 @@ func (s *Status) mustFirst() bool {
 }
 
 func (s *Status) gatesOf(st *state.State, now time.Time) {
-	g := gate.At(st)
-	if g != nil && g.Refused(now) && !s.Live { // the next run has its codon fail, and does what follows from that
+	switch name, refused := gate.Ask(st, now); {
+	case refused && !s.Live: // the next run has its codon fail, and does what follows from that
 		s.Next = ""
-	} else if g != nil && !g.Refused(now) && s.Awaits == "" { // else it depends on the verdict which gate comes
-		s.NextGate = g.Name
+	case s.Awaits == "": // else it depends on the verdict which gate comes
+		s.NextGate = name
 	}
+	g := gate.At(st)
 	switch {
 	case s.mustFirst():
 	case g != nil && g.Waiting() && !g.Expired(now):

@@ -117,6 +117,7 @@ type Plan struct {
 	HankPath    *string        `json:"hankPath"`
 	HankGiven   *string        `json:"hankGiven"`
 	NextCodonID *state.CodonID `json:"nextCodonId"`
+	NextGate    *string        `json:"nextGate"` // that asks, or has asked, before nextCodonId begins; null: none
 	Codons      []Planned      `json:"codons"`
 }
 
@@ -128,7 +129,7 @@ type Planned struct {
 
 // PlanOf is a plan as it is printed, of a hank at a path, which was given as it says.
 func PlanOf(p *planview.Plan, path, given string) *Plan {
-	out := &Plan{Plan: p, HankPath: null(path), HankGiven: null(given), Codons: make([]Planned, len(p.Codons))}
+	out := &Plan{Plan: p, HankPath: null(path), HankGiven: null(given), NextGate: null(p.NextGate), Codons: make([]Planned, len(p.Codons))}
 	for i, e := range p.Codons {
 		out.Codons[i] = Planned{e, null(e.Status)}
 		if e.Next {

@@ -2,6 +2,7 @@ package planview
 
 import (
 	"slices"
+	"time"
 
 	"hank/checkpoint"
 	"hank/plan"
@@ -9,6 +10,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
+	"hank/runtime/gate"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -26,6 +28,8 @@ type Plan struct {
 	Ceiling  *config.Ceiling   `json:"ceiling,omitempty"` // what the settings allow the whole hank
 	Limits   *state.Limits     `json:"limits,omitempty"`  // of the execution (--max-cost, --max-time)
 	Total    Total             `json:"total"`
+
+	NextGate string `json:"-"` // that asks before the next codon begins, or at the end of the plan; empty: none does
 
 	Unread string `json:"-"` // why prompts, loops and budgets are not told; empty: they are
 
@@ -121,6 +125,10 @@ func Of(v *recovery.View) *Plan {
 	p := &Plan{Schema: 1, Execution: v.Layout.Root, Hank: v.Meta.HankPath, Codons: []Planned{}, laidOut: len(entries)}
 	p.total(v.Extent())
 	next := v.State.Next()
+	refused := false // then it is not known which codon is next
+	if v.AwaitsVerdict() == "" {
+		p.NextGate, refused = gate.Ask(v.State, time.Now())
+	}
 	newest := map[state.CodonID]state.LineageEntry{}
 	for _, step := range v.State.LineagePath() {
 		newest[step.Codon.CodonID] = step
@@ -129,7 +137,7 @@ func Of(v *recovery.View) *Plan {
 	x.program, p.Unread = frozen(v)
 	for i, e := range entries {
 		entry := x.entry(i, e.Entry)
-		entry.Next = i == next
+		entry.Next = i == next && (!refused || v.Live)
 		if at := newest[e.CodonID]; at.Codon != nil && (i < next || i == next && !at.Codon.Settled()) {
 			entry.Status, entry.Checkpoint = at.Codon.Status, at.Codon.Checkpoint()
 			entry.Verdict, entry.But = verdict.OfCodon(at.Codon, verdict.OfRun(v, at.Run)), verdict.Qualification(at.Codon)
