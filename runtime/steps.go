@@ -285,6 +285,7 @@ func (d *driver) restoreBase(ctx context.Context, final *state.Codon, index int)
 		return err
 	}
 	d.sayRefused(moved)
+	d.rigDone = startpoint.RigInBase(d.x.State(), final)
 	return nil
 }
 

@@ -144,7 +144,38 @@ func choose(at Situation, r request.Request) (Start, error) {
 	if exhausted { // its retries begin again, as after hank retry
 		to.Reason = state.ReasonRetry
 	}
-	return Start{Redo: last, Target: last.BaseCheckpoint, To: last.BaseCheckpoint, Position: &to}, nil
+	st := Start{Redo: last, Target: last.BaseCheckpoint, To: last.BaseCheckpoint, Position: &to}
+	st.afterRig(s)
+	return st, nil
+}
+
+// RigInBase reports whether the checkpoint that an attempt at a codon has begun from, or is to begin
+// from, has the work of the codon's rig: the user has kept the workspace when the gate after it was not passed.
+func RigInBase(s *state.State, c *state.Codon) bool {
+	found, atGate := false, false // the record before c in the path that was looked at
+	for step := range s.Backward() {
+		k := step.Codon
+		switch found = found || k == c; {
+		case !found:
+			continue
+		case k.CodonID != c.CodonID:
+			return false
+		case k.BaseCheckpoint != c.BaseCheckpoint: // what was judged began elsewhere
+			return atGate && k.Settled() && k.RigSetupCheckpoint != ""
+		case k.RigSetupCheckpoint != "":
+			return k.RigSetupCheckpoint == k.BaseCheckpoint // and no rig has run
+		}
+		atGate = k.FailedAtGate()
+	}
+	return false
+}
+
+// afterRig has a start not run the rig again whose work is in the checkpoint that it goes to.
+func (st *Start) afterRig(s *state.State) {
+	if RigInBase(s, st.Redo) {
+		st.Position.RestartAt, st.Position.RigDone = st.Redo.CodonID, true
+		st.RigDone = rigDone(s, *st.Position)
+	}
 }
 
 // branch goes to the checkpoint where a branch begins.
@@ -209,7 +240,9 @@ func chooseRetry(at Situation, r request.Request, last *state.Codon) (Start, err
 	}
 	to, before := history.PositionBefore(s, from), at.Standpoint()
 	to.CheckpointSHA, to.Reason, to.RigDone, to.Before = st.Target, state.ReasonRetry, r.FromRigSetup, &before
-	st.To, st.Position, st.RigDone = st.Target, &to, rigDone(s, to)
+	if st.To, st.Position, st.RigDone = st.Target, &to, rigDone(s, to); !r.FromRigSetup {
+		st.afterRig(s)
+	}
 	return st, nil
 }
 
@@ -231,7 +264,7 @@ func chooseResume(s *state.State, run *state.Run, last *state.Codon) Start {
 		}
 		run, last = of, earlier
 	}
-	st := Start{Resumed: last, RigDone: last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing}
+	st := Start{Resumed: last, RigDone: last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing || RigInBase(s, last)}
 	for last != nil && last.ClaudeSessionID == "" {
 		run, last = before()
 	}
@@ -255,7 +288,7 @@ func (st Start) asksAgain(s *state.State) bool {
 // done.
 func (st Start) inPlace(s *state.State) Start {
 	st.To, st.Stay = "", true
-	if st.Redo.RigSetupCheckpoint != "" {
+	if st.Redo.RigSetupCheckpoint != "" || st.RigDone {
 		position := *st.Position
 		position.RestartAt, position.RigDone = st.Redo.CodonID, true
 		st.RigDone, st.Position = rigDone(s, position), &position
