@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +23,12 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
-	"hank/runtime/budget"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/history"
 	"hank/runtime/notices"
+	"hank/runtime/question"
 	"hank/runtime/result"
-	"hank/runtime/retry"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -217,7 +217,8 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		d.lookAhead(s.Next())
 		res.Extent = d.extent
 	}
-	res.Next = nextCommand(s, d.program, out)
+	var used string // of a budget that has not ended the run
+	res.Next, used = question.Next(s, d.program, out, d.replay != nil || d.noop)
 	switch res.Hold = s.Hold; out.Reason {
 	case state.EndGate, state.EndStopped, state.EndSignal:
 		if g := gate.At(s); g != nil && g.Waiting() {
@@ -228,8 +229,10 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 	if d.answers.Frozen { // or the commands would ask what this one was told
 		res.Next, res.Finish = keepsFrozen(res.Next), keepsFrozen(res.Finish)
 	}
-	if first := verdict.RaiseFirst(res.Next, res.Message); first != "" && verdict.NeedsBudget(out.Reason) {
-		res.Message += "; " + first + " first"
+	if first := verdict.RaiseFirst(res.Next, cmp.Or(used, res.Message)); first != "" && (used != "" || verdict.NeedsBudget(out.Reason)) {
+		if res.NextFirst, res.Message = first, res.Message+"; "+first+" first"; used != "" {
+			res.NextFirst, res.Message = first+" ("+used+")", res.Message+" ("+used+")"
+		}
 	}
 	return res
 }
@@ -240,28 +243,6 @@ func keepsFrozen(command string) string {
 		return command
 	}
 	return command + " --frozen"
-}
-
-// nextCommand is what the user would type to continue.
-func nextCommand(s *state.State, p *plan.Program, out verdict.Outcome) string {
-	verb, byBudget := "hank run", out.Reason == state.EndBudget
-	switch out.Reason {
-	case "", state.EndGate, verdict.EndWaits, verdict.EndStuck, verdict.EndWarns: // who answers decides, or it continues by itself
-		return ""
-	case state.EndHeld:
-		return "hank release"
-	case state.EndAgent:
-		if _, command := verdict.RefusedModel(history.LastRecord(s)); command != "" {
-			verb = command
-		}
-	case state.EndCodonFailed:
-		verb, byBudget = "hank retry", p != nil && budget.NewAccounts(s, false).Reached(p)
-	case state.EndBudget, state.EndUntil: // it was stopped before the codon or another attempt, or the codon failed by it
-		if last := history.LastRecord(s); last != nil && s.MovedTo() == nil && !last.Settled() && last.Interrupted == "" && !retry.Of(s, history.LastRun(s), last).Again {
-			verb = "hank retry"
-		}
-	}
-	return verdict.Continue(s, verb, byBudget)
 }
 
 // timed adds how long this run, and all runs, took.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -76,7 +77,8 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 		d.say("  %s", c)
 	}
 	adopt := d.answers.Adopt
-	if !adopt {
+	ask, _ := question.OfHank(s, frozen, live, changes, d.request, d.replay != nil || d.noop)
+	if !adopt && slices.Contains(ask.Answers, "--frozen") {
 		switch d.ui.Choose(hankfile.HankChanged, "use the new version", "use the stored copy") {
 		case 0:
 			adopt = true
@@ -86,7 +88,7 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 		}
 	}
 	if !adopt {
-		return hankfile.ProgramQuestion(changes, live)
+		return ask
 	}
 	if live == nil {
 		return loadErr

@@ -3,6 +3,7 @@ package budget
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"hank/plan"
@@ -252,6 +253,19 @@ func (a *Accounts) ceiling(p *plan.Program) ceiling {
 		c.seconds, c.timeScope = limit, ScopeExecution
 	}
 	return c
+}
+
+// Limited reports whether a budget limits anything of a program, in its hank or in the settings around it.
+func Limited(p *plan.Program) bool {
+	if b := hankBudget(p); b.MaxDollars > 0 || b.MaxTimeSeconds > 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.Hank.Items, func(item plan.Item) bool {
+		if item.Loop == nil {
+			return item.Codon.Budget != nil
+		}
+		return item.Loop.Budget != nil || slices.ContainsFunc(item.Loop.Codons, func(c plan.Codon) bool { return c.Budget != nil })
+	})
 }
 
 // Reached reports whether what was ever spent has reached the ceiling of the whole hank, or a

@@ -61,6 +61,15 @@ func Closed(v *recovery.View, s *state.State) (*state.State, error) {
 	return s, nil
 }
 
+// Opened is the state in which the next opening leaves the newest run.
+func Opened(v *recovery.View, s *state.State) (*state.State, error) {
+	s, err := Concluded(s)
+	if err != nil {
+		return nil, err
+	}
+	return Closed(v, s)
+}
+
 // due is dueAt of the target.
 func (o *RollbackOptions) due(v *recovery.View) *finding.DecisionError {
 	if o.Undo {

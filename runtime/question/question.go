@@ -32,13 +32,11 @@ import (
 //
 // What the next opening of the execution brings in order by itself is no question.
 func Question(ctx context.Context, v *recovery.View, layers config.Layers, command string) error {
-	s, mode, done := v.State, request.ModeRun, command == ""
+	s, done := v.State, command == ""
 	if done {
 		command = "hank run"
 	}
-	if strings.HasPrefix(command, "hank retry") {
-		mode = request.ModeRetry
-	}
+	mode := modeOf(command)
 	switch {
 	case v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "":
 		return nil
@@ -122,10 +120,7 @@ func played(v *recovery.View, st startpoint.Start) *finding.DecisionError {
 // QuestionOfPlayed is what of Question is about a session that was only replayed. The
 // view may be a glance: the whole state is read only where something was replayed.
 func QuestionOfPlayed(v *recovery.View, command string) *finding.DecisionError {
-	mode := request.ModeRun
-	if strings.HasPrefix(command, "hank retry") {
-		mode = request.ModeRetry
-	}
+	mode := modeOf(command)
 	if v.Blocked != nil || v.Live || v.Meta.Replay != "" || !slices.ContainsFunc(v.State.Runs, wasReplay) {
 		return nil
 	}
@@ -143,10 +138,7 @@ func wasReplay(r *state.Run) bool { return r.Len() > 0 && r.Codon(r.Len()-1).Rep
 // QuestionOfHank is what of Question a look at the files of the hank tells. The view
 // may be a glance: what takes the whole state is read only where the hank has changed.
 func QuestionOfHank(v *recovery.View, layers config.Layers, command string) error {
-	s, mode := v.State, request.ModeRun
-	if strings.HasPrefix(command, "hank retry") {
-		mode = request.ModeRetry
-	}
+	s, mode := v.State, modeOf(command)
 	if v.Blocked != nil || v.Live || v.Unfinished() || s.InitialCheckpoint == "" || s.Program == "" || v.Gone() {
 		return nil
 	}
@@ -180,7 +172,7 @@ const correctHank = "correct the errors in hank.json"
 // copy would end as before: one that has errors is to be corrected, too.
 func answered(ask *finding.DecisionError, command, answer string) string {
 	if strings.HasSuffix(command, verdict.AdoptOption) && answer == frozenOption {
-		ask.First, ask.Options, ask.Answers = correctHank, ask.Options[1:], []string{strings.TrimSpace(verdict.AdoptOption)}
+		onlyAdopt(ask)
 		return command
 	}
 	return strings.TrimSuffix(command, verdict.AdoptOption) + answer
@@ -241,12 +233,36 @@ func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request
 	if len(hankfile.OwnChanges(v.State, r, frozen, live)) > 0 {
 		return nil, ""
 	}
-	ask := hankfile.ProgramQuestion(changes, live)
-	if live == nil {
+	s, err := history.Opened(v, v.State)
+	if err != nil {
+		s = v.State
+	}
+	ask, answer := OfHank(s, frozen, live, changes, r, v.Meta.Replay != "")
+	if live != nil {
+		ask.First = raise(v, live, r)
+	}
+	return ask, answer
+}
+
+// OfHank is the question about a hank that has changed, and the option that answers it; live is nil
+// where it cannot be run any more. The stored copy is no answer then where it would end at a budget again.
+func OfHank(s *state.State, frozen, live *plan.Program, changes []string, r request.Request, replays bool) (*finding.DecisionError, string) {
+	ask, stored := hankfile.ProgramQuestion(changes, live), *frozen
+	if live != nil {
+		return ask, verdict.AdoptOption
+	}
+	stored.Settings = r.Layers.Merge(stored.Hank.Overrides.Settings())
+	if !endsAtBudget(s, &stored, r.Mode, replays) {
 		return ask, frozenOption
 	}
-	ask.First = raise(v, live, r)
+	onlyAdopt(ask).Options = []string{"fix the hank (see: hank validate), and raise the budget in it, which is used up: --adopt then continues with it"}
 	return ask, verdict.AdoptOption
+}
+
+// onlyAdopt leaves the stored copy of a hank that has errors out of a question.
+func onlyAdopt(ask *finding.DecisionError) *finding.DecisionError {
+	ask.First, ask.Options, ask.Answers = correctHank, ask.Options[1:], []string{strings.TrimSpace(verdict.AdoptOption)}
+	return ask
 }
 
 // Unparsable is the error of a changed hank, with its path, of which sh cannot parse a script that

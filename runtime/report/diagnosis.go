@@ -154,7 +154,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	d.Name, d.Resume, d.Happened, d.unfinished = s.Name, s.Resume, happened(s, option), v.Unfinished()
 	s.finishingOf(v, in.Layers)
 	d.Finish, d.FinishFirst = s.Finish, s.FinishFirst
-	d.Findings, d.Quarantine, d.OfOrigin = append(d.Findings, v.Report.Findings...), s.Quarantine, s.OfOrigin
+	d.Findings, d.Quarantine, d.OfOrigin = append(d.Findings, continuedBy(v.Report.Findings, s.Command)...), s.Quarantine, s.OfOrigin
 	if v.Blocked != nil {
 		d.Findings = deferred(d.Findings)
 	}

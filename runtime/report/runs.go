@@ -15,6 +15,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/history"
+	"hank/runtime/question"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -111,7 +112,7 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option 
 		out.Codons = out.Codons[:limit]
 	}
 	if !v.Live {
-		out.Finish, out.FinishFirst = verdict.Finish(v.State, id, func() *plan.Program { return programOf(v, in) })
+		out.Finish, out.FinishFirst = verdict.Finish(v.State, id, func() *plan.Program { return question.Program(v, in) })
 	}
 	return out, nil
 }

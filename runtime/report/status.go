@@ -19,7 +19,6 @@ import (
 	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/finding"
-	"hank/recovery/githistory"
 	"hank/runtime/agents"
 	"hank/runtime/breaker"
 	"hank/runtime/control"
@@ -98,6 +97,7 @@ type Status struct {
 	Release     string    `json:"-"` // the command that ends Hold
 	NextGate    string    `json:"-"` // the gate that asks before Next begins, or at the end of the plan; empty: none does
 	Raise       bool      `json:"-"` // a budget is to be raised before the command, see verdict.PersonDecides
+	Used        string    `json:"-"` // that budget, where it has not ended the run
 	Choices     []string  `json:"-"` // the commands between which the user has to choose, Command among them; nil: there is no choice
 
 	ended      *state.Run // whose EndDetail it is
@@ -198,6 +198,20 @@ func inExecution(found []finding.Finding, option string) []finding.Finding {
 	return out
 }
 
+// continuedBy is a list of findings that name the command to continue with as it is to be given.
+func continuedBy(found []finding.Finding, command string) []finding.Finding {
+	out := slices.Clone(found)
+	for i, f := range out {
+		what, ends := strings.CutSuffix(f.What, f.Next)
+		then, continues := strings.CutPrefix(f.Next, "`hank run` continues")
+		if ends && continues && strings.HasPrefix(command, "hank run ") {
+			f.Next = "`" + command + "` continues" + then
+			out[i].What, out[i].Next = what+f.Next, f.Next
+		}
+	}
+	return out
+}
+
 // silenceWarning is how long an agent may say nothing before status says so.
 const silenceWarning = 3 * time.Minute
 
@@ -223,15 +237,22 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 			correct, s.Command = first, command
 		}
 	}
-	s.Command = s.raised(v, in)
+	reason := s.EndReason
+	if s.movedAway() {
+		reason = ""
+	}
+	s.Command, s.Used = question.Continue(v, in, s.Command, reason)
+	s.Findings = continuedBy(s.Findings, s.Command)
 	s.warnOfCrashes(v)
-	switch s.first = verdict.RaiseFirst(s.Command, s.EndDetail); {
+	switch s.first = verdict.RaiseFirst(s.Command, cmp.Or(s.Used, s.EndDetail)); {
 	case correct != "":
 		s.first = correct
 	case s.EndReason == state.EndAgent && !s.movedAway():
 		s.first = remedyIn(FirstLine(s.EndDetail))
 	default:
-		s.Raise = s.first != ""
+		if s.Raise = s.first != ""; s.Raise && s.Used != "" {
+			s.first += " (" + s.Used + ")"
+		}
 	}
 	if name := v.Unreadable(); name != "" {
 		s.first, s.unreadable = makeReadable(name), true
@@ -378,42 +399,6 @@ func lastEventAt(path string) *time.Time {
 	}
 }
 
-// raised is a command to continue with, and raises what is used up. What was
-// used is in all records, of which a glance has only the last.
-func (s *Status) raised(v *recovery.View, in config.Layers) string {
-	budget := verdict.NeedsBudget(s.EndReason) && !s.movedAway()
-	if s.Command == "" || !budget && !s.Limits.Any() && !verdict.AtCap(v.State) {
-		return s.Command
-	}
-	if whole, err := recovery.Read(v.Layout.Root); err == nil {
-		v = whole
-	}
-	return verdict.Continue(v.State, s.Command, budget && s.stillEnds(v, in))
-}
-
-// stillEnds is [verdict.StillEnds]; where the program cannot be read, it is so if a budget
-// has ended the run.
-func (s *Status) stillEnds(v *recovery.View, in config.Layers) bool {
-	program := programOf(v, in)
-	return program == nil && s.EndReason == state.EndBudget || program != nil && verdict.StillEnds(v.State, program)
-}
-
-// programOf is the frozen program, with the settings that hold here as a run takes them;
-// nil if it cannot be read.
-func programOf(v *recovery.View, in config.Layers) *plan.Program {
-	store, err := v.Store()
-	if err != nil {
-		return nil
-	}
-	defer store.Close()
-	program, err := githistory.LoadProgram(store, v.State.Program)
-	if err != nil {
-		return nil
-	}
-	program.Settings = in.Merge(program.Hank.Overrides.Settings())
-	return program
-}
-
 // remedyIn is what a message of what is missing says that is to be done: what follows the
 // reason. The reason is above.
 func remedyIn(message string) string {
@@ -530,7 +515,7 @@ func (s *Status) finishing(v *recovery.View, in config.Layers) {
 // finishingOf is finishing of an execution that was read whole.
 func (s *Status) finishingOf(v *recovery.View, in config.Layers) {
 	if len(s.CutOff) > 0 && !v.Live && v.Blocked == nil {
-		s.Finish, s.FinishFirst = verdict.Finish(v.State, "", func() *plan.Program { return programOf(v, in) })
+		s.Finish, s.FinishFirst = verdict.Finish(v.State, "", func() *plan.Program { return question.Program(v, in) })
 	}
 }
 

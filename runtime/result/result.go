@@ -46,6 +46,7 @@ type Result struct {
 	Finish    string              `json:"finish,omitempty"`  // the one that does again what a budget has interrupted
 
 	FinishFirst string `json:"finishFirst,omitempty"` // what the user must do before that
+	NextFirst   string `json:"nextFirst,omitempty"`   // what the user must do before the command to continue with
 
 	Gate *gate.View  `json:"gate,omitempty"` // what waits for the user
 	Hold *state.Hold `json:"hold,omitempty"` // why nothing runs

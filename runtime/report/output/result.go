@@ -24,9 +24,9 @@ type Result struct {
 func ResultOf(r *runtime.Result) *Result {
 	out := &Result{Result: r, RunStatus: null(r.Status), FinishCommand: null(r.Finish), Hold: holdOf(r.Hold),
 		Error: atExit(r.Code, string(r.EndReason), r.Message)}
-	personal := r.Hold != nil || verdict.Personal(r.Next, verdict.NeedsBudget(r.EndReason))
-	if out.NextAdvice = null(r.Next); r.Next != "" && verdict.NeedsBudget(r.EndReason) {
-		out.NextAdvice = null(r.Next + report.Before(verdict.RaiseFirst(r.Next, r.Message)))
+	personal := r.Hold != nil || verdict.Personal(r.Next, r.NextFirst != "" || verdict.NeedsBudget(r.EndReason))
+	if out.NextAdvice = null(r.Next); r.Next != "" {
+		out.NextAdvice = null(r.Next + report.Before(r.NextFirst))
 	}
 	if !personal {
 		out.NextCommand = null(r.Next)

@@ -81,7 +81,7 @@ func decisionsOfStatus(s *report.Status) []Decision {
 		limit := Decision{"limit", whyPersonal(s), commands(s.Personal)}
 		switch {
 		case s.Raise: // before that it would spend again
-			limit.What, limit.Commands = limit.What+"; "+verdict.RaiseFirst(s.Personal, s.EndDetail)+" first", []string{}
+			limit.What, limit.Commands = limit.What+"; "+verdict.RaiseFirst(s.Personal, cmp.Or(s.Used, s.EndDetail))+" first", []string{}
 		case len(s.Choices) > 0:
 			limit.Commands = s.Choices
 		}
@@ -99,6 +99,8 @@ func whyPersonal(s *report.Status) string {
 	switch {
 	case s.EndReason == state.EndBudget || s.Why == "" && !strings.Contains(s.Personal, " --max-"):
 		return cmp.Or(report.FirstLine(detail), s.After)
+	case s.Used != "":
+		return s.Used
 	case s.Why == "":
 		return "a limit of the execution is used up; nothing runs before it is raised"
 	}
