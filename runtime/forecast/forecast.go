@@ -229,7 +229,7 @@ func (f *Forecast) ofBudget(seen *foreseen, r request.Request) {
 	if c := r.Limits.MaxTimeSeconds; c != nil {
 		s.Limits.MaxTimeSeconds = *c
 	}
-	accounts := budget.NewAccounts(&s, false)
+	accounts := budget.NewAccounts(&s, seen.replays(r))
 	f.Limits, f.Spent, f.Worked = s.Limits, s.Bill(), accounts.Total.Time.Seconds()
 	f.limits = verdict.DescribeLimits(s.Limits, f.Spent.Paid(), accounts.Total.Time)
 	next := s.Next()

@@ -111,7 +111,7 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 	if err := f.refused(runtime.CheckNew(ctx, p, f.Root, r, a, f.Found, f.remark)); err != nil {
 		return err
 	}
-	if f.Program, f.Entries = p, p.Initial(); r.Replay == "" || r.Replay == request.NoReplay {
+	if f.Program, f.Entries = p, p.Initial(); !f.replays(r) {
 		f.Rest = f.Entries
 	}
 	entries, err := history.EncodeEntries(f.Entries)
@@ -242,9 +242,18 @@ func (f *foreseen) notYet(err error) error {
 	return nil
 }
 
+// replays reports whether the command would replay, or have codons do nothing: no agent works then,
+// and nothing is paid.
+func (f *foreseen) replays(r request.Request) bool {
+	if r.Replay == "" {
+		return f.View != nil && f.View.Meta.Replay != ""
+	}
+	return r.Replay != request.NoReplay
+}
+
 // look looks for the agents of what is to run, as a command does before it moves anything.
 func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.Start) (err error) {
-	if r.Replay == "" && f.View.Meta.Replay != "" || r.Replay != "" && r.Replay != request.NoReplay {
+	if f.replays(r) {
 		return nil
 	}
 	if f.Rest, err = agents.ToRun(f.State, f.Program); err != nil {
