@@ -1,6 +1,9 @@
 package history
 
-import "hank/state"
+import (
+	"hank/runtime/retry"
+	"hank/state"
+)
 
 // LastRun is the run after whose end the execution is, else the newest.
 func LastRun(s *state.State) *state.Run {
@@ -16,6 +19,20 @@ func LastRecord(s *state.State) *state.Codon {
 		return r.Codon(r.Len() - 1)
 	}
 	return nil
+}
+
+// Standpoint is where the execution is, as the place that an undo of the next move comes back to. Where
+// the workspace has been brought to the beginning of an interrupted attempt, and no run has begun
+// there, it is the end of the run that has the attempt: a position of its own would not say which run is continued.
+func Standpoint(s *state.State) state.Position {
+	here, at := s.UndoPosition(), s.Position
+	if at == nil || at.Reason != state.ReasonContinue || here.EndOf != "" {
+		return here
+	}
+	if r := retry.Last(s); r != nil && r.Len() > 0 && r.Codon(r.Len()-1).BaseCheckpoint == at.CheckpointSHA {
+		here.EndOf = r.RunID
+	}
+	return here
 }
 
 // NextID is the codon that comes next; empty if none does.

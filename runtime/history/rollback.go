@@ -332,7 +332,7 @@ func (o *RollbackOptions) confirmed(ctx context.Context, x *execution.Execution,
 func (o *RollbackOptions) move(src execution.Sources, target Target) execution.Move {
 	m := execution.Move{Kind: o.kind(), To: target.SHA, Tracked: TrackedAround(src.State, src.Store, target.Position), Paths: o.Paths, KeepAdded: len(o.Paths) > 0 && !o.Delete, Since: o.since}
 	if len(o.Paths) == 0 {
-		before := src.State.UndoPosition()
+		before := Standpoint(src.State)
 		position := target.Position
 		position.Reason, position.Branch, position.Before = state.ReasonRollback, false, &before
 		m.Position = &position

@@ -311,7 +311,7 @@ func (st Start) Kind(mode request.Mode) string {
 // Standpoint is where the execution was before this command: with the program of
 // then, which its move can bring back.
 func (at Situation) Standpoint() state.Position {
-	here := at.State.UndoPosition()
+	here := history.Standpoint(at.State)
 	if at.Replaced.Program != "" {
 		here.Program, here.HankHash = at.Replaced.Program, at.Replaced.HankHash
 	}
