@@ -103,15 +103,37 @@ func Continue(v *recovery.View, in config.Layers, command string, reason state.E
 
 // raised is a command that raises what is used up.
 func raised(s *state.State, p *plan.Program, verb string, reason state.EndReason, byBudget, replays bool) (command, used string) {
-	if p == nil || byBudget || reason == state.EndBudget || reason == state.EndAgent || strings.HasSuffix(verb, verdict.AdoptOption) {
+	if p == nil || reason == state.EndAgent || strings.HasSuffix(verb, verdict.AdoptOption) {
 		return verdict.Continue(s, verb, byBudget), ""
 	}
 	u := findUsedUp(s, p, modeOf(verb), replays)
-	command = verdict.Continue(s, verb, u != nil && u.scope != budget.ScopeExecution)
-	if !strings.HasSuffix(command, verdict.AdoptOption) {
+	ofHank := u != nil && u.scope != budget.ScopeExecution
+	command = verdict.Continue(s, verb, byBudget || ofHank && reason != state.EndBudget)
+	switch {
+	case u != nil && !ofHank && command == verb: // a part of it, of which the rest is for others
+		return raisedShare(s, p, verb, replays)
+	case byBudget, !strings.HasSuffix(command, verdict.AdoptOption):
 		return command, ""
 	}
 	return command, u.String()
+}
+
+// raisedShare raises the limit of the execution until the used-up part of it has something for the codon.
+// Where no limit has, because the shares are for others, these are to be changed.
+func raisedShare(s *state.State, p *plan.Program, verb string, replays bool) (command, used string) {
+	there := *s
+	there.Limits.MaxDollars += budget.NewAccounts(s, replays).Total.Cost
+	var u *usedUp
+	for range 20 {
+		if u = findUsedUp(&there, p, modeOf(verb), replays); u == nil {
+			return verdict.RaiseLimit(verb, there.Limits.MaxDollars), ""
+		}
+		if u.scope != budget.ScopeExecution || strings.Contains(u.what, budget.NoPart) {
+			break
+		}
+		there.Limits.MaxDollars *= 2
+	}
+	return verb + verdict.AdoptOption, u.String()
 }
 
 // endsAtBudget reports whether a command that follows a program would end at a budget of the program

@@ -42,7 +42,7 @@ func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) strin
 func Continue(s *state.State, verb string, byBudget bool) string {
 	a, raised := budget.NewAccounts(s, false), false
 	if l := s.Limits.MaxDollars; l > 0 && a.Total.Cost >= l {
-		verb, raised = verb+" --max-cost "+upToCents(a.Total.Cost+l).String(), true
+		verb, raised = RaiseLimit(verb, a.Total.Cost+l), true
 	}
 	if l := s.Limits.MaxTimeSeconds; l > 0 && a.Total.Time >= budget.Seconds(l) {
 		verb, raised = verb+fmt.Sprintf(" --max-time %.0f", math.Ceil(a.Total.Time.Seconds()+l)), true
@@ -54,6 +54,11 @@ func Continue(s *state.State, verb string, byBudget bool) string {
 		verb += AdoptOption
 	}
 	return verb
+}
+
+// RaiseLimit is a command that allows the execution to spend so much.
+func RaiseLimit(verb string, limit state.USD) string {
+	return verb + " --max-cost " + upToCents(limit).String()
 }
 
 // AtCap reports whether the newest run has ended, or is paused, because its next checkpoint does
