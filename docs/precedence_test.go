@@ -38,6 +38,7 @@ func TestThePrecedenceOfSettingsIsThatOfTheTable(t *testing.T) {
 	texts := map[string][4]string{ // in the columns 1, 3, 4 and 5
 		"model": {"opus", "sonnet", "haiku", "anthropic/claude-sonnet-4-5"}, "sandbox": {"none", "none", "workspace", "workspace"},
 		"checkpointCap": {"1GB", "2GB", "", "4GB"}, "shimIdleTimeout": {"11", "12", "13", "14"}, "ignoreRigFailures": {"false", "false", "", "true"},
+		"outputDirectory": {"a", "b", "", "c"},
 	}
 	tested := 0
 	for _, row := range precedence(t) {
@@ -110,6 +111,8 @@ func settingText(name string, s config.Settings) string {
 		return string(s.Sandbox)
 	case "checkpointCap":
 		return string(s.CheckpointCap)
+	case "outputDirectory":
+		return s.OutputDirectory
 	case "shimIdleTimeout":
 		return strings.Repeat("s", s.ShimIdleTimeout)
 	}

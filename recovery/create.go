@@ -31,10 +31,13 @@ type CreateOptions struct {
 	Workspace string // empty is agentRoot in the execution
 	Data      string // absolute; linked into the workspace; may be empty
 	HankPath  string
-	Output    string
-	Replay    string // what its runs replay
-	Sandbox   string // what --sandbox says; empty: it was not given
-	Version   string // of hank
+	Output    string // absolute; may be empty
+
+	Replay  string // what its runs replay
+	Sandbox string // what --sandbox says; empty: it was not given
+	Version string // of hank
+
+	OutputIsSetting bool // Output is that of a setting, and not of an option
 }
 
 // Create makes an execution at root and opens it. The steps, each durable
@@ -186,7 +189,7 @@ func create(x *execution.Execution, o CreateOptions) error {
 	now := state.At(o.Now())
 	meta := layout.Meta{Version: layout.MetaVersion, ReadOnlySourceDataPath: o.Data, HankPath: o.HankPath,
 		CreatedAt: now, LastUsed: now, HankweaveVersion: o.Version, Environment: layout.Here(),
-		Root: x.Layout.Root, Output: o.Output, Replay: o.Replay, Sandbox: o.Sandbox}
+		Root: x.Layout.Root, Output: o.Output, OutputIsSetting: o.OutputIsSetting, Replay: o.Replay, Sandbox: o.Sandbox}
 	meta.SetLineage(layout.NewID(16))
 	if o.Data != "" {
 		meta.LinkType = "symlink"

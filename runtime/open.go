@@ -89,13 +89,14 @@ func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay
 			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s is not a directory", r.Workspace)}
 		}
 	}
-	if r.Output != "" {
-		if output, err = filepath.Abs(r.Output); err != nil {
+	dir, setting := r.OutputDir()
+	if dir != "" {
+		if output, err = filepath.Abs(dir); err != nil {
 			return nil, err
 		}
 	}
 	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
-		Options: ro, Workspace: workspace, Data: from.Data, HankPath: from.Path, Output: output, Replay: replayed, Sandbox: string(r.Layers.Flags.Sandbox), Version: r.Version,
+		Options: ro, Workspace: workspace, Data: from.Data, HankPath: from.Path, Output: output, OutputIsSetting: setting, Replay: replayed, Sandbox: string(r.Layers.Flags.Sandbox), Version: r.Version,
 	})
 	if err == nil && x.Report.Source == "new" { // the directory may be a mistyped one
 		ui.Remark("a new execution begins in " + root)
@@ -154,7 +155,7 @@ func sameInputs(x *execution.Execution, from hankfile.Origin, r Request) error {
 // newOutput has the output files copied elsewhere from now on, if that is wanted.
 func newOutput(x *execution.Execution, r Request, ui UI) error {
 	before := x.Meta().Output
-	changed, err := x.SetOutput(r.Output)
+	changed, err := x.SetOutput(r.OutputDir())
 	if changed && before == "" {
 		ui.Remark("output files are copied to " + x.Meta().Output + " from now on")
 	} else if changed {

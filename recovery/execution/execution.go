@@ -59,20 +59,22 @@ func (x *Execution) State() *state.State { return x.Current.Load() }
 // Meta returns what the execution was made from.
 func (x *Execution) Meta() layout.Meta { return x.Metadata }
 
-// SetOutput names another directory that output files are copied to; empty: none.
-func (x *Execution) SetOutput(dir string) (changed bool, err error) {
-	if dir == "" {
+// SetOutput names another directory that output files are copied to; empty: none. That of
+// a setting does not replace one that an option has named.
+func (x *Execution) SetOutput(dir string, setting bool) (changed bool, err error) {
+	if dir == "" || setting && x.Metadata.Output != "" && !x.Metadata.OutputIsSetting {
 		return false, nil
 	}
 	dir, err = filepath.Abs(dir)
 	if err == nil {
 		err = layout.Nameable(dir)
 	}
-	if err != nil || dir == x.Metadata.Output {
+	changed = dir != x.Metadata.Output
+	if err != nil || !changed && setting == x.Metadata.OutputIsSetting {
 		return false, err
 	}
-	err = x.SetMeta(func(m *layout.Meta) { m.Output = dir })
-	return err == nil, err
+	err = x.SetMeta(func(m *layout.Meta) { m.Output, m.OutputIsSetting = dir, setting })
+	return changed && err == nil, err
 }
 
 // SetMeta changes the meta and writes it.

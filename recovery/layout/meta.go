@@ -41,10 +41,12 @@ type Meta struct {
 	Adopted    *Adopted `json:"adopted,omitempty"`         // set where hank went on with an execution of Hankweave
 	Root       string   `json:"root,omitempty"`            // where the execution was last opened
 	Workspace  string   `json:"workspace,omitempty"`       // only with --workspace
-	Output     string   `json:"outputDirectory,omitempty"` // of hank run --output
+	Output     string   `json:"outputDirectory,omitempty"` // of hank run --output, or of a setting
 	Replay     string   `json:"replay,omitempty"`          // the execution that runs replay, until one is told otherwise
 	Sandbox    string   `json:"sandbox,omitempty"`         // of --sandbox, until it is given again
 	Inode      string   `json:"inode,omitempty"`           // device:inode of .hankweave when last opened
+
+	OutputIsSetting bool `json:"outputDirectoryIsSetting,omitempty"` // Output is that of a setting, which another one replaces
 
 	WorkspaceDir *DirID `json:"workspaceFolder,omitempty"` // the workspace when the newest codon began
 

@@ -29,6 +29,16 @@ func Absolute(path string) string {
 	return path
 }
 
+// OutputDir is where output files are to be copied, and whether a setting says so and no
+// option. Empty: neither does.
+func (r Request) OutputDir() (dir string, setting bool) {
+	if r.Output != "" {
+		return r.Output, false
+	}
+	dir = r.Layers.Merge(nil).OutputDirectory
+	return dir, dir != ""
+}
+
 // Limit changes limits as the command says.
 func (r Request) Limit(next state.Limits) state.Limits {
 	if c := r.Limits.MaxDollars; c != nil {
