@@ -118,9 +118,16 @@ func newest(models []*Entry) []*Entry {
 }
 
 // near lists up to three models that a name that means none was perhaps meant for: that
-// of another provider, or of a provider with nearly the same name, or those that have
+// with an effort that it has, that of another provider, or of a provider with nearly the same name, or those that have
 // nearly the same words. A name that is another's is answered by nothing.
 func (r *Registry) near(n name) []string {
+	if id, effort := withoutEffort(n.id); effort != "" {
+		base := n
+		base.id = id + "-low" // the least of all
+		if ref, ok, _ := r.find(base); ok {
+			return []string{ref.String()}
+		}
+	}
 	before, after, cut := strings.Cut(n.id, "/")
 	switch {
 	case n.agent != "" && n.provider == "":

@@ -23,7 +23,7 @@ func TestNamesMeanTheirModels(t *testing.T) {
 		"anthropic/claude-opus-4-8": "anthropic/claude-opus-4-8", "openrouter/anthropic/claude-opus-4.8": "openrouter/anthropic/claude-opus-4.8",
 		"gpt-4o": "openai/gpt-4o", "o3": "openai/o3", "gpt-5": "openai/gpt-5",
 		"claude-sonnet-4-5": "anthropic/claude-sonnet-4-5", "claude-sonnet-4-5-20250929": "anthropic/claude-sonnet-4-5-20250929",
-		"claude-opus-4-6-20260205": "anthropic/claude-opus-4-6-20260205", "claude-opus-4": "anthropic/claude-opus-4-20250514", "claude-sonnet-4": "anthropic/claude-sonnet-4-20250514", "gemini-3-pro": "google/gemini-3-pro-preview", "kimi-k2": "opencode/kimi-k2", "big-pickle": "opencode/big-pickle", "claude-3-5-sonnet": "anthropic/claude-3-5-sonnet-20241022",
+		"claude-opus-4-6-20260205": "anthropic/claude-opus-4-6-20260205", "claude-opus-4": "anthropic/claude-opus-4-20250514", "claude-sonnet-4": "anthropic/claude-sonnet-4-20250514", "gemini-3-pro": "google/gemini-3-pro-preview", "kimi-k2": "opencode/kimi-k2", "opencode/claude-3-5-haiku-20241022": "opencode/claude-3-5-haiku-20241022", "big-pickle": "opencode/big-pickle", "claude-3-5-sonnet": "anthropic/claude-3-5-sonnet-20241022",
 		"sonnet-4.5": "anthropic/claude-sonnet-4-5", "sonnet 4": "anthropic/claude-sonnet-4-0", "opus-4": "anthropic/claude-opus-4-0", "claude-3-sonnet": "anthropic/claude-3-sonnet-20240229",
 		"grok": "xai/grok-4.3", "glm": "zai/glm-5.2",
 	} {
@@ -84,6 +84,7 @@ func TestNearNamesAreRight(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"sonett": "anthropic/claude-sonnet", "antropic/claude-sonnet-4-5": "anthropic/claude-sonnet-4-5", "anthropic/gpt-5": "openai/gpt-5", "anthropic/claude-sonet-4-5": "anthropic/claude-sonnet-4-5",
+		"claude-3-5-haiku-20241022": "anthropic/claude-haiku-4-5", "kimi-k2-20250711": "moonshotai/kimi-k2", "opus-minimal": "anthropic/claude-opus-4-8-low", "claude-opus-4-5-minimal": "anthropic/claude-opus-4-5-low",
 		"claude-opus-99": "anthropic/claude-opus", "openai/claude-opus-4-8": "anthropic/claude-opus-4-8",
 		"ollama/mistral-7b": "", "foo/bar": "", "pi/whatever": "", "my-gpt": "", "local-llama-sonnet": "", "shell/x": "", "pi/": "",
 	} {

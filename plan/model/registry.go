@@ -165,8 +165,8 @@ func (e *AmbiguousError) Error() string { return fmt.Sprintf("ambiguous model %q
 //     this id, what the maker has by rule 4, or by rule 6 with more behind the id (-preview);
 //     where that is nothing, the only one.
 //  4. An id with a date after it (-20250929) of a model that is listed
-//     without: that model, under the dated id. And the other way round: an id
-//     that is listed only with a date.
+//     without: that model, under the dated id; without provider only if its
+//     maker lists it. And the other way round: an id that is listed only with a date.
 //  5. A name that ends with an effort (-high), without it, by rules 2 to 4.
 //  6. Words and a version, such as sonnet, opus-4.5 or "gemini flash": among
 //     the makers' own models that have all the words and that version, those
@@ -224,7 +224,7 @@ func (n name) in(m *Entry) bool { return m.Provider == n.provider || n.provider 
 func (r *Registry) listed(n name) (Ref, bool, error) {
 	if refs := r.exact(n.id, n.in); len(refs) > 0 {
 		if n.provider == "" && !slices.ContainsFunc(refs, firstHand) {
-			if ref, ok := r.dated(n.id, firstHand); ok {
+			if ref, ok := r.dated(n.id, false, firstHand); ok {
 				return ref, true, nil
 			}
 			if ref, ok, err := r.likely(n); ok && err == nil && strings.HasPrefix(ref.ModelID, n.id+"-") {
@@ -234,7 +234,12 @@ func (r *Registry) listed(n name) (Ref, bool, error) {
 		ref, err := choose(n.whole, refs)
 		return ref, true, err
 	}
-	ref, ok := r.dated(n.id, n.in)
+	ref, ok := r.dated(n.id, n.provider != "", n.in)
+	if !ok {
+		if _, resold := r.dated(n.id, true, n.in); resold { // rule 6 would give another version
+			return Ref{}, false, &UnknownError{n.whole, r.near(n)}
+		}
+	}
 	return ref, ok, nil
 }
 
@@ -284,10 +289,11 @@ func (r *Registry) exact(id string, in func(*Entry) bool) []*Entry {
 	return filter(r.byID[id], in)
 }
 
-// dated is rule 4 of Lookup.
-func (r *Registry) dated(id string, in func(*Entry) bool) (Ref, bool) {
+// dated is rule 4 of Lookup. Whether a reseller has an id with a date that is not listed is
+// not known: it is that of a reseller only where that is named.
+func (r *Registry) dated(id string, named bool, in func(*Entry) bool) (Ref, bool) {
 	if i := strings.LastIndexByte(id, '-'); i > 0 && isDate(id[i+1:]) {
-		if fits := r.exact(id[:i], in); len(fits) > 0 {
+		if fits := r.exact(id[:i], func(m *Entry) bool { return in(m) && (named || firstHand(m)) }); len(fits) > 0 {
 			ref, err := choose(id, fits)
 			ref.ModelID = id
 			return ref, err == nil
