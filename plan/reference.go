@@ -99,6 +99,9 @@ func (l *loader) text(doc *jsonshape.Document, pointer, base, ref string, most i
 // A reference is a relative path with slashes that at no step of its spelling
 // leaves that directory, and goes through no symbolic link inside of it.
 func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (name string, info fs.FileInfo, ok bool) {
+	if ref == "" { // its shape is wrong, which was reported
+		return "", nil, false
+	}
 	why := pattern.BadPath(ref)
 	if why == "" || why == pattern.Outside {
 		why = pattern.BadPath(base + "/" + ref)
@@ -142,11 +145,7 @@ func (l *loader) nearFile(base, missing string) string {
 	if err != nil || len(entries) > 10000 {
 		return ""
 	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	near := typo.Nearest(path.Base(missing), names)
+	near := typo.NearestFile(path.Base(missing), entries)
 	if ref, err := filepath.Rel(base, path.Join(path.Dir(missing), near)); near != "" && err == nil {
 		return fmt.Sprintf("did you mean %q?", filepath.ToSlash(ref))
 	}

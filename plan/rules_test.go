@@ -256,6 +256,8 @@ var brokenHanks = []broken{
 	{name: "an absolute prompt", hank: fromFile("/etc/passwd"), want: "bad-reference", at: `"/etc/passwd"`},
 	{name: "a Windows prompt", hank: fromFile(`C:\x`), want: "bad-reference", at: `"C:\\x`},
 	{name: "a drive", hank: fromFile(`c:x`), want: "bad-reference", at: `"c:x"}`},
+	{name: "a number in a list of files", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptFile": ["p", 2]}`), files: map[string]string{"p": "x"}, want: "wrong-type", at: `2]}]}`},
+	{name: "a copy of nothing", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "", "to": "x"}}]`)), want: "bad-value", at: `"", "to"`},
 	{name: "the second of a list", hank: hankOf(`{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptFile": ["p", "q"]}`), files: map[string]string{"p": "x"}, want: "missing-reference", at: `"q"]}]}`},
 	{name: "a folder as prompt", hank: fromFile("d"), files: map[string]string{"d/x": "x"}, want: "irregular-reference", at: `"d"}]}`},
 	{name: "a link as prompt", hank: fromFile("l"), files: map[string]string{"x": "x"}, more: link("l", "x"), want: "symlink-reference", at: `"l"}]}`},
@@ -286,6 +288,7 @@ var brokenHanks = []broken{
 	{name: "a field of some", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.result", "error"], "conditions": [{"operator": "equals", "path": "message", "value": "x"}]}`), want: "sentinel-partly", at: `"message"`},
 	{name: "an event that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.results"]}`), want: "sentinel-event", at: `"tool.results"`, hint: "tool.result"},
 	{name: "an expression that is none", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["*"]}, "pattern": [{"type": "error", "conditions": [{"operator": "matches", "path": "message", "value": "("}]}]}`), want: "sentinel-regexp", at: `"("}]}`},
+	{name: "a step that the filter of its sequence leaves out", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["tool.result", "error"]}, "pattern": [{"type": "tool.result"}, {"type": "info"}]}`), want: "sentinel-unseen", at: `"info"`, hint: "interestFilter"},
 	{name: "an event between codons", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["archive.completed"]}`), want: "sentinel-unseen", at: `"archive.completed"`},
 	{name: "a schema that is code", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "z.object({a: z.string()})"}`), want: "sentinel-schema", at: `"z.object(`, hint: "z.toJSONSchema"},
 	{name: "a schema that is no schema", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "{\"type\": 7}"}`), want: "sentinel-schema", at: `"{\"type\": 7}"`},
@@ -301,6 +304,7 @@ var brokenHanks = []broken{
 	{name: "a parameter that is not", hank: withSentinel(sentinelHead + onError + `, "llmParams": {"temprature": 0}`), want: "sentinel-parameter", at: `0}}`, hint: "temperature"},
 	{name: "a loop that asks no sentinel of its own", hank: hankOf(`{"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "plateau", "vote": "sentinel", "sentinel": "spy", "limit": 9}, "codons": [` + shellCodon("a", `"onFailure": "ignore"`) + `]}`), want: "judge-unknown", at: `{"type": "plateau"`},
 	{name: "checks before no copy", hank: hankOf(shellCodon("a", `"outputFiles": [{"copy": ["x"], "beforeCopy": [{"type": "command", "command": {"run": "true"}}]}]`)), want: "before-copy-idle", at: `[{"type": "command"`, hint: "checkOutputs"},
+	{name: "a parameter of another type", hank: withSentinel(sentinelHead + onError + `, "llmParams": {"temperature": "hot"}`), want: "wrong-type", at: `"hot"`},
 	{name: "a sentinel of no model", hank: withSentinel(strings.Replace(sentinelHead+onError, "anthropic/claude-haiku-4-5", "nobody", 1)), want: "unknown-model", at: `"nobody"`},
 
 	// models

@@ -2,6 +2,7 @@
 package typo
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,15 @@ func Nearest(s string, words []string) string {
 		return begun(folded, words)
 	}
 	return best
+}
+
+// NearestFile is Nearest of the names in a directory.
+func NearestFile(s string, entries []fs.DirEntry) string {
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return Nearest(s, names)
 }
 
 // leastBegun is how many letters name a word by its beginning.

@@ -147,7 +147,7 @@ var rules = map[string]Rule{
 	"sentinel-prompt":      {Severity: Error, Says: "a sentinel lacks a prompt that it needs"},
 	"sentinel-output":      {Severity: Error, Says: "the output settings of a sentinel contradict each other"},
 	"sentinel-event":       {Severity: Error, Says: "a sentinel waits for an event that does not exist"},
-	"sentinel-unseen":      {Severity: Warning, Says: "a sentinel waits for an event that no sentinel is told of"},
+	"sentinel-unseen":      {Severity: Warning, Says: "a sentinel waits for an event that it is never told of"},
 	"sentinel-path":        {Severity: Error, Says: "a condition of a sentinel is on a field that the events do not have"},
 	"sentinel-partly":      {Severity: Warning, Says: "a condition of a sentinel is on a field that only some of the events have"},
 	"sentinel-regexp":      {Severity: Error, Says: "a condition's regular expression has a syntax error (RE2)"},

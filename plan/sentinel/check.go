@@ -60,7 +60,7 @@ func Check(at string, n *jsonshape.Node, lookup func(string) (rule, hint string,
 	c.checkFile(at+"/output/file", c.Output.File, false, report)
 	c.checkFile(at+"/output/lastValueFile", c.Output.LastValueFile, true, report)
 	if params := n.Member("llmParams"); params != nil && params.Kind == '{' {
-		c.checkParams(at+"/llmParams", params, report)
+		checkParams(at+"/llmParams", params, report)
 	}
 	return c, nil
 }
@@ -129,7 +129,7 @@ func (c Written) checkFile(at, name string, last bool, report Report) {
 }
 
 // checkParams reports parameters that hank does not pass on.
-func (c Written) checkParams(at string, n *jsonshape.Node, report Report) {
+func checkParams(at string, n *jsonshape.Node, report Report) {
 	for _, name := range n.Names {
 		if slices.Contains(paramNames, name.Text) {
 			continue
@@ -139,9 +139,5 @@ func (c Written) checkParams(at string, n *jsonshape.Node, report Report) {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		report(at+"/"+jsonshape.Escape(name.Text), "sentinel-parameter", hint, fmt.Sprintf("%q is not passed on", name.Text))
-	}
-	var p Params
-	if err := json.Unmarshal(c.LLMParams, &p); err != nil {
-		report(at, "bad-value", "", "llmParams: "+err.Error())
 	}
 }

@@ -32,8 +32,9 @@ func Check(pointer string, n *jsonshape.Node, report Report) {
 	l := checker{report}
 	of := l.eventTypes(pointer+"/on", n.Member("on"))
 	l.conditions(pointer+"/conditions", n.Member("conditions"), of)
+	var kept []string // by the filter of a sequence; none: it is absent or wrong
 	if filter := n.Member("interestFilter"); filter != nil {
-		l.eventTypes(pointer+"/interestFilter/on", filter.Member("on"))
+		kept = l.eventTypes(pointer+"/interestFilter/on", filter.Member("on"))
 	}
 	pattern := n.Member("pattern")
 	if pattern == nil || pattern.Kind != '[' {
@@ -49,6 +50,9 @@ func Check(pointer string, n *jsonshape.Node, report Report) {
 		if t := step.Member("type"); t != nil && t.Kind == '"' {
 			l.eventType(at+"/type", t.Text)
 			of = []string{t.Text}
+			if len(kept) > 0 && t.Text != anyEvent && eventfields.Of(t.Text) != nil && !slices.Contains(kept, t.Text) && !slices.Contains(kept, anyEvent) {
+				l.report(at+"/type", "sentinel-unseen", "add it to interestFilter.on", fmt.Sprintf("the sequence is never found: its interestFilter leaves out %q", t.Text))
+			}
 		}
 		l.conditions(at+"/conditions", step.Member("conditions"), of)
 	}
