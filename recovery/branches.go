@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"hank/checkpoint"
-	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -79,7 +77,7 @@ func (p *branchPlan) plan(a githistory.Comparison) error {
 	if err := p.restoreKnownBranches(a.Behind); err != nil {
 		return err
 	}
-	p.restoreSessions()
+	p.repairs = append(p.repairs, restoreSessions(p.state, p.store, p.others)...)
 	return nil
 }
 
@@ -98,16 +96,7 @@ func (p *branchPlan) readRefs() error {
 		}
 	}
 	for _, d := range damaged {
-		r := Repair{Severity: finding.Mended, Found: fmt.Sprintf("the reference %s is damaged (%s)", d.Path, d.Why),
-			Will: "the next command puts it into quarantine, and a branch of that name back", Did: "it is in quarantine, and a branch of that name is put back",
-			do: func(_ context.Context, x *execution.Execution, _ *Repair) error { return x.QuarantineFile(d.Path, d) }}
-		if refs := filepath.Join(p.store.Dir, "refs"); d.Path == refs { // all of them
-			r.Found, r.Will, r.Did = fmt.Sprintf("the references are lost: %s (%s)", d.Path, d.Why), "the next command puts it into quarantine", "it is in quarantine"
-			r.do = func(_ context.Context, x *execution.Execution, _ *Repair) error {
-				return errors.Join(x.QuarantineFile(refs, d), vfs.MkdirAll(x.FS, filepath.Join(refs, "heads"), 0o700))
-			}
-		}
-		p.repairs = append(p.repairs, r)
+		p.repairs = append(p.repairs, setAside(p.store, d))
 	}
 	return nil
 }
@@ -178,9 +167,6 @@ func (p *branchPlan) restoreRecoveryBranches(tips map[string]state.SHA) {
 		p.restoreBranch(branch, tip, newestLeft)
 	}
 }
-
-// newestLeft says that newer checkpoints of a branch may have been lost with it.
-const newestLeft = ", the newest that is left of it"
 
 func (p *branchPlan) restoreBranch(branch string, to state.SHA, more string) {
 	p.move(branch, to, Repair{Severity: finding.Mended, Found: fmt.Sprintf("branch %s is gone", branch),
@@ -263,29 +249,6 @@ func (p *branchPlan) restoreKnownBranches(behind bool) error {
 		}
 	}
 	return nil
-}
-
-// restoreSessions plans to put back the references to the agents' sessions that are gone: of
-// a run that is not removed, to the newest session checkpoint that is whole.
-func (p *branchPlan) restoreSessions() {
-	for _, r := range p.state.Runs {
-		ref := githistory.Sessions(r.RunID)
-		if p.others[ref] != "" || r.Removed != nil {
-			continue
-		}
-		for i := r.Len() - 1; i >= 0 && p.others[ref] == ""; i-- {
-			to := r.Codon(i).SessionCheckpoint
-			if to == "" || !p.store.Indexes(checkpoint.SHA(to)) || !p.isWhole(to) {
-				continue
-			}
-			p.others[ref] = checkpoint.SHA(to)
-			p.repairs = append(p.repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("the reference to the agents' sessions of run %s is gone", r.RunID),
-				Will: fmt.Sprintf("the next command puts it back to checkpoint %.12s%s", to, newestLeft), Did: fmt.Sprintf("it leads to checkpoint %.12s again%s", to, newestLeft),
-				do: func(_ context.Context, x *execution.Execution, _ *Repair) error {
-					return x.Store.SetRef(ref, "", checkpoint.SHA(to))
-				}})
-		}
-	}
 }
 
 // begun reports whether a branch that leads to a checkpoint was ever there: that

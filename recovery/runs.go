@@ -15,6 +15,7 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
+	"hank/recovery/load"
 	"hank/recovery/lock"
 	"hank/state"
 )
@@ -152,7 +153,7 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Rep
 	}
 	at := x.Now()
 	if len(ended) == 0 { // else it was alive until now
-		at = lastSign(x.FS, x.Layout, x.Journal.Last(), at.Time, r)
+		at = load.LastSign(x.FS, x.Layout, x.Journal.Last(), at.Time, r)
 	}
 	final := live.Interrupt(at, state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
 	if p := r.Paused; p != nil {

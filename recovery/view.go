@@ -547,7 +547,7 @@ func (v *View) Crashed(r *state.Run) bool {
 
 // LastSign is when the attempt that the newest run has left counts as ended.
 func (v *View) LastSign() state.Time {
-	return lastSign(v.fs, v.Layout, v.State.Seq, time.Now(), v.State.Newest())
+	return load.LastSign(v.fs, v.Layout, v.State.Seq, time.Now(), v.State.Newest())
 }
 
 // over asks what the next opening will, while nobody holds the execution.

@@ -149,11 +149,11 @@ func (s *DB) NewPack(base string, size int64) *Pack {
 	return &Pack{FS: s.FS, Base: base, size: size, own: !s.Opts.Shared, keeps: &s.openPacks}
 }
 
-// ListPacks returns the finished packs in a store's pack directory. In a repository that
+// listPacks returns the finished packs in a store's pack directory. In a repository that
 // is somebody's, a pack counts once it has its index, as for stock git. In hank's own it
 // always does: it was synced before it got its name, and the index comes next. What is
 // only an index is of no use to a reader.
-func (s *DB) ListPacks(known []*Pack) ([]*Pack, error) {
+func (s *DB) listPacks(known []*Pack) ([]*Pack, error) {
 	dir := filepath.Join(s.Dir, "objects", "pack")
 	list, err := s.FS.ReadDir(dir)
 	if err != nil {

@@ -175,7 +175,7 @@ func (s *DB) loose(id plumbing.Hash) (*GitObject, error) {
 func (s *DB) reread() bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	packs, err := s.ListPacks(s.Packs)
+	packs, err := s.listPacks(s.Packs)
 	if err != nil {
 		return false
 	}

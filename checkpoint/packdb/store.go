@@ -156,7 +156,7 @@ func Open(o Options) (*DB, error) {
 		return nil, err
 	}
 	var err error
-	if s.Packs, err = s.ListPacks(nil); err != nil {
+	if s.Packs, err = s.listPacks(nil); err != nil {
 		s.release()
 	}
 	return s, err

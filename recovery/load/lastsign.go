@@ -1,4 +1,4 @@
-package recovery
+package load
 
 import (
 	"bytes"
@@ -29,11 +29,11 @@ const (
 // example: it names every codon, at a time at which none has shown anything.
 var rebased = []byte(`"transitionType":"Rebased"`)
 
-// lastSign is when an attempt that nobody saw end last showed a sign of life:
+// LastSign is when an attempt that nobody saw end last showed a sign of life:
 // the newest of its start, its last event in the journal, the last entry of its
 // transcript, and the pause of its run. What the machine did after that was not its work: it may have
 // been off.
-func lastSign(fsys vfs.FS, l layout.Layout, end uint64, now time.Time, r *state.Run) state.Time {
+func LastSign(fsys vfs.FS, l layout.Layout, end uint64, now time.Time, r *state.Run) state.Time {
 	c := r.Live()
 	last := c.StartTime.Time
 	saw := func(at time.Time) {
