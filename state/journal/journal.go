@@ -210,13 +210,13 @@ func (j *Journal) Append(events ...Event) error {
 	if j.buf = buf; cap(buf) > 1<<20 {
 		j.buf = nil // one huge event must not hold its memory for ever
 	}
+	if err := j.unchanged(); err != nil { // before rotate: what somebody else has changed gets no closed name
+		return j.fail(err, -1)
+	}
 	if j.size >= j.segmentSize || j.older {
 		if err := j.rotate(); err != nil {
 			return j.fail(err, j.synced)
 		}
-	}
-	if err := j.unchanged(); err != nil {
-		return j.fail(err, -1)
 	}
 	if err := writeAll(j.f, buf); err != nil {
 		return j.fail(err, j.size)

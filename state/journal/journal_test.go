@@ -383,3 +383,76 @@ func TestSomebodyElsesBytesAreNoticedBeforeTheNextEvent(t *testing.T) {
 		}
 	}
 }
+
+// watched is a journal of three events on a real disk, whose files have identities, and the
+// path of its current segment. Somebody has asked for changes.
+func watched(t *testing.T) (j *Journal, segment string) {
+	t.Helper()
+	dir := t.TempDir()
+	j, err := Create(vfs.OS, dir, 0, events(1, 3)...)
+	must(t, err)
+	must(t, j.Changed())
+	return j, filepath.Join(dir, current)
+}
+
+// replaceFile replaces a file by another one with the same content.
+func replaceFile(t *testing.T, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path+".other", text, 0o600))
+	must(t, os.Rename(path+".other", path))
+}
+
+// What somebody else has changed never gets the closed name of a segment: neither where the
+// next event begins a segment, nor where several events do. A change that keeps the size is
+// told by Changed after that, too.
+func TestASegmentThatSomebodyElseHasChangedIsNotClosed(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(path string){
+		"appended": func(path string) {
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+			must(t, err)
+			_, err = f.WriteString("junk\n")
+			must(t, errors.Join(err, f.Close()))
+		},
+		"truncated": func(path string) { must(t, os.Truncate(path, 100)) },
+		"removed":   func(path string) { must(t, os.Remove(path)) },
+		"replaced":  func(path string) { replaceFile(t, path) },
+		"touched":   func(path string) { must(t, os.Chtimes(path, start, start)) },
+	} {
+		for call, add := range map[string]func(j *Journal) error{
+			"Append":      func(j *Journal) error { return j.Append(event(4)) },
+			"AppendWhole": func(j *Journal) error { return j.AppendWhole(event(4), event(5)) },
+		} {
+			j, segment := watched(t)
+			j.segmentSize = 1
+			change(segment)
+			err := add(j)
+			if name == "touched" {
+				if changed := j.Changed(); err != nil || !errors.Is(changed, ErrForeign) {
+					t.Errorf("%s, %s: %v, and then %v", name, call, err, changed)
+				}
+				continue
+			}
+			if !errors.Is(err, ErrForeign) {
+				t.Errorf("%s, %s: %v", name, call, err)
+			}
+			if closed := filepath.Join(filepath.Dir(segment), closedName(1)); exists(vfs.OS, closed) {
+				t.Errorf("%s, %s: it has its closed name", name, call)
+			}
+		}
+	}
+}
+
+// A change of a segment that has just begun is noticed, too.
+func TestAChangeOfASegmentThatHasJustBegunIsNoticed(t *testing.T) {
+	t.Parallel()
+	j, segment := watched(t)
+	must(t, j.AppendWhole(event(4), event(5)))
+	replaceFile(t, segment)
+	if err := j.Changed(); !errors.Is(err, ErrForeign) {
+		t.Errorf("another file: %v", err)
+	}
+	must(t, j.Close())
+}

@@ -178,8 +178,10 @@ func (j *Journal) begin(base bool, events []Event) error {
 	if j.f, err = j.fs.OpenFile(j.path(current), os.O_RDWR|os.O_APPEND, 0); err != nil {
 		return err
 	}
-	j.first, j.size, j.synced, j.mark = after+1, int64(len(buf)), int64(len(buf)), nil
-	j.foreign, j.older = nil, false
+	j.first, j.size, j.synced, j.older = after+1, int64(len(buf)), int64(len(buf)), false
+	if j.mark != nil { // as in Append; what is foreign stays so: the segment before may be changed
+		j.mark, _ = j.f.Stat()
+	}
 	j.last = after + uint64(len(events))
 	j.highest = max(j.highest, j.last)
 	return nil
