@@ -18,6 +18,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/recovery/lock"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // What was lost for a moment is not trusted again: nothing more is recorded,
@@ -102,4 +103,66 @@ func TestAMoveIsOpenUntilItsEmptyDirectoriesAreThere(t *testing.T) {
 		t.Errorf("after an opening the intent is %+v, the directory %v", x.State().Intent, err)
 	}
 	ok(t, x.Close())
+}
+
+// checkpointed takes a snapshot of the workspace for a checkpoint on main.
+func (a *author) checkpointed() execution.Commit {
+	a.t.Helper()
+	a.write("log.txt", "more\n")
+	snap := must(a.x.Snapshot(a.ctx, execution.Tracked(a.x.State(), ""), a.x.Head()))(a.t)
+	return execution.Commit{Title: githistory.Title{Status: state.KindManual}, Snapshot: snap, Parents: []state.SHA{a.x.Head()}, Branch: "main",
+		Transition: state.CheckpointCreated{Kind: state.KindManual, Branch: "main", Base: true}}
+}
+
+// Packs are merged only in the directory that is locked, and only after a checkpoint that
+// was acknowledged.
+func TestNoPacksAreMergedAfterACheckpointThatFails(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]bool{"the journal cannot be written": false, "the directory is lost": true} {
+		var armed atomic.Bool
+		var a *author
+		fsys := vfstest.Inject(fast, func(c vfstest.Call) error {
+			if !lost && armed.Load() && c.Op == vfstest.OpWrite && filepath.Base(c.Name) == "events.jsonl" {
+				return syscall.EIO
+			}
+			return nil
+		})
+		var warned atomic.Pointer[string]
+		a = begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{Options: execution.Options{FS: fsys, Appended: func(journal.Event, *state.State) {
+			if lost && armed.CompareAndSwap(true, false) {
+				at := a.x.Layout.Hankweave()
+				ok(t, os.Rename(at, at+".moved"))
+			}
+		}}})
+		a.x.Merger = nil
+		for !a.x.Store.MergeDue() {
+			must(a.x.Commit(a.ctx, a.checkpointed()))(t)
+		}
+		a.x.Merger = execution.NewMerger(a.x.Store, func(text string) { warned.Store(&text) })
+		c := a.checkpointed()
+		armed.Store(true)
+		if _, err := a.x.Commit(a.ctx, c); (err == nil) != lost {
+			t.Errorf("%s: a checkpoint says %v", name, err)
+		}
+		a.x.Merger.Ended.Wait()
+		if text := warned.Load(); !a.x.Store.MergeDue() || text != nil {
+			t.Errorf("%s: a merge has begun: %v", name, text)
+		}
+		_ = a.x.Close() // says the same
+	}
+}
+
+// Of a checkpoint that is refused nothing stays in the store.
+func TestACheckpointThatIsRefusedLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	a := begin(t, filepath.Join(t.TempDir(), "x"), 3, CreateOptions{})
+	c := a.checkpointed()
+	c.Transition = state.InitialCheckpointSet{} // there is one
+	if _, err := a.x.Commit(a.ctx, c); err == nil {
+		t.Error("it was made")
+	}
+	if a.x.Store.Pending != nil {
+		t.Error("its objects wait for the next checkpoint")
+	}
+	ok(t, a.x.Close())
 }

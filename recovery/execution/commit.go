@@ -36,6 +36,7 @@ type Commit struct {
 //     exactly the journal's next number.
 //  4. The transition, completed by the commit's id, is recorded.
 func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
+	defer x.Store.Abort() // nothing of what is refused stays pending
 	if x.Broken != nil {
 		return "", x.Broken
 	}
@@ -56,7 +57,6 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	}
 	sha, err := x.CommitObject(ctx, c)
 	if err != nil {
-		x.Store.Abort()
 		return "", fmt.Errorf("checkpoint %s:%s: %w", c.Title.Status, c.Title.CodonID, err)
 	}
 	failpoint.Hit("checkpoint.packed")
@@ -70,8 +70,8 @@ func (x *Execution) Commit(ctx context.Context, c Commit) (state.SHA, error) {
 	}
 	if err = x.Record(done); err == nil {
 		x.warnOfPrivate(c.Snapshot)
+		x.Merger.ask(x.Held)
 	}
-	x.Merger.ask()
 	return sha, err
 }
 

@@ -31,9 +31,10 @@ func NewMerger(store *checkpoint.Store, warn func(string)) *merger {
 	return m
 }
 
-// ask begins a merge if one is due and none is under way.
-func (m *merger) ask() {
-	if m == nil || m.failed.Load() || !m.store.MergeDue() || !m.running.CompareAndSwap(false, true) {
+// ask begins a merge if one is due, none is under way and the directory is held still: what
+// is merged is removed by its path.
+func (m *merger) ask(held func() error) {
+	if m == nil || m.failed.Load() || !m.store.MergeDue() || held() != nil || !m.running.CompareAndSwap(false, true) {
 		return
 	}
 	m.Ended.Go(func() {
