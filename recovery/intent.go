@@ -59,14 +59,11 @@ func finishIntent(ctx context.Context, x *execution.Execution, r *Repair) error 
 		return undoIntent(ctx, x, intent, nil)
 	}
 	meanwhile, err := finish(ctx, x, intent)
-	var held *lock.HeldError
 	switch {
 	case err == nil:
 		r.Found, r.Did = found, r.Did+meanwhile
 		return nil
-	case ctx.Err() != nil || x.Broken != nil || x.Held() != nil || errors.As(err, &held):
-		return err
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case leavesOpen(ctx, x, err):
 		return fmt.Errorf("%s cannot be finished: %w", execution.Describe(intent), err)
 	case answer == UndoUnfinished, x.Opts.ReplaceStore:
 		return undoIntent(ctx, x, intent, err)
@@ -74,6 +71,13 @@ func finishIntent(ctx context.Context, x *execution.Execution, r *Repair) error 
 		return acceptAsIs(ctx, x, intent, err)
 	}
 	return execution.NeedUnfinished(intent, err)
+}
+
+// leavesOpen reports whether an error says nothing about the change that it has stopped, so
+// that the next opening tries it again.
+func leavesOpen(ctx context.Context, x *execution.Execution, err error) bool {
+	var held *lock.HeldError
+	return ctx.Err() != nil || x.Broken != nil || x.Held() != nil || errors.As(err, &held) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // finish carries an intent out, and says where what was changed in the meantime is. The
@@ -128,7 +132,9 @@ func undoIntent(ctx context.Context, x *execution.Execution, intent *state.Inten
 	if err == nil {
 		back, err = x.Safeguard(ctx, p)
 	}
-	if err != nil { // no checkpoint of what is there: all but what the change has brought is moved aside
+	if err != nil && leavesOpen(ctx, x, err) {
+		return fmt.Errorf("%s cannot be undone: %w", execution.Describe(intent), err)
+	} else if err != nil { // no checkpoint of what is there: all but what the change has brought is moved aside
 		back = &state.Intent{ID: layout.NewID(8), Kind: "undo", Safety: intent.To, Owned: intent.To, To: intent.Safety, Paths: intent.Paths}
 	}
 	if err := x.Record(state.IntentClosed{ID: intent.ID, Cancelled: true}, state.IntentOpened{Intent: *back}); err != nil {
@@ -137,7 +143,7 @@ func undoIntent(ctx context.Context, x *execution.Execution, intent *state.Inten
 	refused, _, err := x.CarryOut(ctx, back, back.Safety, true)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil || x.Broken != nil || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+	case leavesOpen(ctx, x, err):
 		return err
 	default:
 		return abandonIntent(ctx, x, back, cmp.Or(why, execution.CauseOf(err)))

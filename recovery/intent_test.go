@@ -16,6 +16,7 @@ import (
 	"hank/checkpoint/restore"
 	"hank/internal/failpoint"
 	"hank/internal/vfs"
+	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -314,5 +315,67 @@ func TestAPositionNamesFewPaths(t *testing.T) {
 	}
 	if kept := execution.KeptPaths(refused); len(kept) != 1 || kept[0] != "build" {
 		t.Errorf("%q", kept)
+	}
+}
+
+// An opening that is cancelled after it has saved what was written into half a move says so,
+// and the next one finishes the move.
+func TestACancelledOpeningFinishesNoMove(t *testing.T) {
+	t.Parallel()
+	h := leaveHalf(t)
+	ok(t, os.WriteFile(h.path("c"), []byte("3"), 0o644))
+	ctx, cancel := context.WithCancel(t.Context())
+	x, err := Open(ctx, h.root, execution.Options{FS: fast, Appended: func(e journal.Event, _ *state.State) {
+		if strings.Contains(string(e.Data), "was cut short") {
+			cancel()
+		}
+	}})
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled opening says %v", err)
+	}
+	if x != nil {
+		ok(t, x.Close())
+	}
+	if v := must(Read(h.root))(t); v.State.Intent == nil || v.State.Intent.ID != h.intent.ID {
+		t.Errorf("the intent is %+v", v.State.Intent)
+	}
+	x = must(h.open(execution.Options{}))(t)
+	ok(t, x.Close())
+	if got := h.tree(); got != after {
+		t.Errorf("the workspace has %s", got)
+	}
+}
+
+// A full disk says nothing about a move that is to be undone: it stays open, and with room
+// what is there goes into a checkpoint before it is undone.
+func TestAMoveStaysOpenWhereAFullDiskStopsItsUndo(t *testing.T) {
+	t.Parallel()
+	h := leaveHalf(t)
+	h.lose(h.intent.To)
+	fsys := vfstest.Inject(fast, func(c vfstest.Call) error {
+		if c.Op == vfstest.OpCreate && strings.Contains(filepath.ToSlash(c.Name), "objects/pack/") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	undo := execution.Options{FS: fsys, Unfinished: UndoUnfinished}
+	x, err := Open(t.Context(), h.root, undo)
+	if x != nil {
+		ok(t, x.Close())
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("without room: %v", err)
+	}
+	if v := must(Read(h.root))(t); v.State.Intent == nil || v.State.Intent.ID != h.intent.ID {
+		t.Errorf("the intent is %+v", v.State.Intent)
+	}
+	if got := h.tree(); got != half {
+		t.Errorf("without room the workspace has %s", got)
+	}
+	undo.FS = fast
+	x = must(Open(t.Context(), h.root, undo))(t)
+	ok(t, x.Close())
+	if got := h.tree(); got != before {
+		t.Errorf("the workspace has %s", got)
 	}
 }

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,7 @@ func (x *Execution) FinishMove(ctx context.Context, intent *state.Intent) (meanw
 			meanwhile = append(meanwhile, saved)
 		}
 		if x.Broken != nil || ctx.Err() != nil {
-			return meanwhile, nil, failed
+			return meanwhile, nil, cmp.Or(failed, x.Broken, ctx.Err())
 		}
 		report, _, err = x.CarryOut(ctx, intent, from, true)
 	}
