@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"hank/checkpoint"
 	"hank/internal/race"
 	"hank/internal/short"
 	"hank/internal/vfs"
+	"hank/internal/vfs/vfstest"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
@@ -213,5 +216,37 @@ func TestAReaderReportsWhatTheNextOpeningDoes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A reader reports an error that would stop the next opening, although no decision ends it.
+func TestAReaderReportsAnErrorThatWouldStopAnOpening(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "x")
+	history(t, root, 12, CreateOptions{}).close()
+	reported := 0
+	for n := 1; ; n++ {
+		var fired atomic.Bool
+		fail := vfstest.Nth(n, syscall.EIO, func(c vfstest.Call) bool {
+			return c.Op == vfstest.OpReadDir && strings.HasSuffix(filepath.ToSlash(c.Name), "/refs")
+		})
+		v, err := read(vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
+			err := fail(c)
+			fired.Store(fired.Load() || err != nil)
+			return err
+		}), root)
+		if !fired.Load() {
+			break
+		}
+		if err != nil {
+			continue
+		}
+		says(t, "a reader", v.Report, syscall.EIO.Error())
+		if v.Report.Has(finding.Warning) {
+			reported++
+		}
+	}
+	if reported == 0 {
+		t.Error("no error was reported")
 	}
 }

@@ -47,12 +47,16 @@ func goThroughStages(ctx context.Context, x *execution.Execution, a githistory.C
 // foresee goes through the stages for a reader.
 func (v *View) foresee(a githistory.Comparison) {
 	s := subject{fs: v.fs, layout: v.Layout, meta: v.Meta, state: v.State, store: v.store, history: a, boot: layout.Boot(), trusted: v.flockTrusted()}
+	stopped := false // an opening reports the first
 	for _, plan := range stages {
 		repairs, err := plan(&s)
 		var decision *finding.DecisionError
-		if errors.As(err, &decision) {
+		if err = v.orOwner(err); errors.As(err, &decision) {
 			v.block(decision)
-		} // what cannot be read at the moment is for whoever reads it
+		} else if err != nil && !stopped {
+			v.Report.Add(finding.Warning, "%v; while that lasts, a command that changes something stops at it", err)
+			stopped = true
+		}
 		v.plan(repairs)
 		s.state = v.State
 	}
