@@ -82,7 +82,11 @@ func (d *driver) keepEdits(ctx context.Context, st startpoint.Start, e edits.Fou
 	if err != nil {
 		return err
 	}
-	d.say("manual checkpoint %.12s has your manual edits", sha)
+	back := ""
+	if !kept {
+		back = "; " + edits.WayBack(sha, e.Changes)
+	}
+	d.say("manual checkpoint %.12s has your manual edits%s", sha, back)
 	if kept || st.To != "" {
 		return nil
 	}

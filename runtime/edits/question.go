@@ -3,10 +3,13 @@ package edits
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
+	"hank/internal/shell"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -25,7 +28,7 @@ func Question(changes []diff.Change, done bool) (ask *finding.DecisionError, kee
 		keepOption = "--keep-tree leaves it as it is, in a checkpoint of its own"
 	}
 	return &finding.DecisionError{What: question,
-		Options: []string{keepOption, "--restore restores the checkpoint and saves the changes in a checkpoint of their own"}, Answers: []string{"--keep-tree", "--restore"}}, keep
+		Options: []string{keepOption, "--restore restores the checkpoint and saves the changes in a checkpoint of their own"}, Answers: []string{keepTree, restoreTree}}, keep
 }
 
 // Summary names the first three changes, and how many more there are.
@@ -42,23 +45,25 @@ func Summary(changes []diff.Change) string {
 
 // Changed is the question that askAboutEdits asks where the next run moves
 // the workspace to a checkpoint, or leaves it (to is empty); nil if it asks none. s is the state
-// with the plan that the run follows.
-func Changed(ctx context.Context, v *recovery.View, s *state.State, store *checkpoint.Store, to state.SHA) (*finding.DecisionError, error) {
+// with the plan that the run follows. The answer is the option that takes back nothing of the
+// user's.
+func Changed(ctx context.Context, v *recovery.View, s *state.State, store *checkpoint.Store, to state.SHA) (ask *finding.DecisionError, answer string, err error) {
 	run := v.State.Newest()
 	switch {
 	case run != nil && run.Live() != nil: // nothing to compare with yet: the next opening makes its checkpoint
-		return v.LateQuestion(ctx, store)
+		ask, err = v.LateQuestion(ctx, store)
+		return ask, keepTree, err
 	case run == nil && s.Position == nil:
-		return nil, nil
+		return nil, "", nil
 	}
 	at, done, err := history.ForReader(v.Layout)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer done()
 	workspace, err := at.OpenWorkspace()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer workspace.Close()
 	defer store.Abort() // what the scan has found is not kept
@@ -75,14 +80,38 @@ func Changed(ctx context.Context, v *recovery.View, s *state.State, store *check
 	}
 	snap, err := store.Snapshot(ctx, checkpoint.SnapshotRequest{Workspace: workspace, Selection: selection, Base: base})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	changes, err := c.list(head, to, snap)
 	if err != nil || len(changes) == 0 {
-		return nil, err
+		return nil, "", err
 	}
-	ask, _ := Question(changes, to == "" && IsCompleted(s))
-	return ask, nil
+	completed := to == "" && IsCompleted(s)
+	if ask, _ = Question(changes, completed); completed && snap.Files == 0 { // the results are gone, and nothing has come
+		return ask, restoreTree, nil
+	}
+	return ask, keepTree, nil
+}
+
+// The options that answer the question.
+const keepTree, restoreTree = "--keep-tree", "--restore"
+
+// mostNamed is how many paths the way back names at most.
+const mostNamed = 20
+
+// WayBack says which command brings changes back that were taken back, from the checkpoint
+// that has them.
+func WayBack(sha state.SHA, changes []diff.Change) string {
+	names, what, deletes := []string{}, "them", ""
+	for _, c := range changes {
+		if names = append(names, shell.Path(c.Path)); c.Kind == diff.Deleted {
+			deletes = " --delete"
+		}
+	}
+	if len(names) > mostNamed || slices.ContainsFunc(changes, func(c diff.Change) bool { return !utf8.ValidString(c.Path) || strings.ContainsAny(c.Path, "\r\n") }) {
+		names, what = []string{"."}, "the whole workspace"
+	}
+	return fmt.Sprintf("`hank restore %s --from %.12s%s --yes` brings %s back", strings.Join(names, " "), sha, deletes, what)
 }
 
 // IsCompleted reports whether no codon and no gate is left.

@@ -403,7 +403,7 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if from != nil || lost || a.KeepsTree(r.Mode) || late != nil || a.Restore && (f.To != "" || r.Mode != request.ModeRun) || early || f.Unmoved {
 		return nil
 	}
-	switch ask, err := edits.Changed(ctx, v, s, store, st.To); {
+	switch ask, _, err := edits.Changed(ctx, v, s, store, st.To); {
 	case ask == nil:
 		return err
 	case a.Restore:

@@ -142,7 +142,7 @@ func edited(ctx context.Context, v *recovery.View) string {
 		return fmt.Sprintf("%s, but its workspace cannot be compared with the last checkpoint: %v", how(v), err)
 	}
 	defer store.Close()
-	switch ask, err := edits.Changed(ctx, v, v.State, store, ""); {
+	switch ask, _, err := edits.Changed(ctx, v, v.State, store, ""); {
 	case err != nil:
 		return fmt.Sprintf("%s, but its workspace cannot be compared with the last checkpoint: %v", how(v), err)
 	case ask != nil:

@@ -60,17 +60,13 @@ func Question(ctx context.Context, v *recovery.View, layers config.Layers, comma
 	if ask != nil { // the answer has the option, or another in its place
 		command, answer = answered(ask, command, answer), ""
 	}
-	changed, err := edits.Changed(ctx, v, s, store, st.To)
+	changed, keep, err := edits.Changed(ctx, v, s, store, st.To)
 	if err != nil {
 		return err
 	}
 	if changed != nil {
-		keep := " --keep-tree"
-		if edits.IsCompleted(s) {
-			keep = " --restore"
-		}
-		if !strings.HasSuffix(command, keep) {
-			answer += keep
+		if !strings.HasSuffix(command, " "+keep) {
+			answer += " " + keep
 		}
 		if ask == nil {
 			ask = changed
