@@ -62,7 +62,7 @@ func pickTarget(c *cli.Context, o *history.RollbackOptions) error {
 		if typed.To = line; line == "" {
 			return "There is no default."
 		}
-		if _, err := history.LookUp(typed); err != nil {
+		if _, err := history.LookUp(c.Context, typed); err != nil {
 			return forThis(c, err.Error())
 		}
 		o.To = line

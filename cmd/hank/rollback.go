@@ -100,7 +100,7 @@ func goBack(c *cli.Context, o history.RollbackOptions) error {
 	}
 	ask := asker(c)
 	if ask == nil && !c.Bool("yes") {
-		target, err := history.LookUp(o)
+		target, err := history.LookUp(c.Context, o)
 		if err != nil {
 			return err
 		}
@@ -149,6 +149,9 @@ func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBa
 		names, also := namesOf(o.Paths), ""
 		if len(done.Add)+len(done.MakeDirs) > 0 {
 			also = " --delete"
+		} else if len(done.Change)+len(done.Delete)+len(done.RemoveDirs)+len(done.InTheWay) == 0 {
+			say("nothing to restore at %s: the workspace has what %s has there\n", names, done.Target)
+			return nil
 		}
 		say("restored %s from %s%s; previous version saved as checkpoint %s\n  to undo  hank restore %[1]s --from %[4]s%[5]s%[6]s%[7]s\n", names, done.Target, butFor, report.Short(done.Safety), also, unasked(), executionOption(c))
 		return nil

@@ -422,9 +422,16 @@ func chooseTarget(s *state.State, store Resolver, o RollbackOptions) (Target, er
 	return t, nil
 }
 
-// LookUp finds where a rollback would go back to. It takes no lock and changes
-// nothing on disk.
-func LookUp(o RollbackOptions) (t Target, err error) {
+// LookUp finds where a rollback would go back to, and whether the paths of a restore are
+// there or here. It takes no lock and changes nothing on disk.
+func LookUp(ctx context.Context, o RollbackOptions) (t Target, err error) {
+	if len(o.Paths) > 0 {
+		p, err := PreviewRollback(ctx, o)
+		if err != nil {
+			return Target{}, err
+		}
+		return p.Target, nil
+	}
 	err = o.lookingUp(func(s *state.State, store *checkpoint.Store) error {
 		t, err = chooseTarget(s, store, o)
 		return err
