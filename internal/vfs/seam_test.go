@@ -15,7 +15,7 @@ import (
 
 // Where what must not be lost is kept, and from where: every file of these
 // packages writes through FS.
-var behindTheSeam = []string{"recovery", "state", "state/journal", "state/snapshot", "checkpoint", "checkpoint/diff", "checkpoint/match", "checkpoint/packdb", "checkpoint/packindex", "checkpoint/remote", "checkpoint/repair", "checkpoint/restore", "checkpoint/scan", "checkpoint/worktree", "recovery/execution", "recovery/finding", "recovery/githistory", "recovery/hankweave", "recovery/integrity", "recovery/layout", "recovery/load", "recovery/lock"}
+var behindTheSeam = []string{"recovery", "recovery/datalist", "state", "state/journal", "state/snapshot", "checkpoint", "checkpoint/diff", "checkpoint/match", "checkpoint/packdb", "checkpoint/packindex", "checkpoint/remote", "checkpoint/repair", "checkpoint/restore", "checkpoint/scan", "checkpoint/worktree", "recovery/execution", "recovery/finding", "recovery/githistory", "recovery/hankweave", "recovery/integrity", "recovery/layout", "recovery/load", "recovery/lock"}
 
 // pure packages do not even read past the seam.
 var pure = []string{"state", "state/journal", "state/snapshot"}

@@ -26,7 +26,7 @@ type Meta struct {
 	Version                string      `json:"version"`
 	ReadOnlySourceDataPath string      `json:"readOnlySourceDataPath,omitempty"`
 	ResolvedDataPath       string      `json:"readOnlySourceResolvedDataPath,omitempty"`
-	DataHash               string      `json:"dataHash,omitempty"` // see Execution.CheckData
+	DataHash               string      `json:"dataHash,omitempty"` // see package datalist
 	HankHash               string      `json:"hankHash,omitempty"`
 	HankPath               string      `json:"hankPath,omitempty"`
 	LinkType               string      `json:"linkType,omitempty"` // symlink or copy
