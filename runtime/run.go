@@ -219,8 +219,6 @@ func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr erro
 		}
 		d.bounds = bounds.Of(d.x.State(), until, d.request.Only)
 	}
-	d.ui.Monitor.Wait("looking whether the data has changed")
-	d.checkData(ctx)
 	d.prepare()
 	if err := d.confine(); err != nil {
 		return startpoint.Start{}, err

@@ -27,6 +27,11 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	if err != nil {
 		return st, err
 	}
+	there := *s
+	if st.Position != nil {
+		there.Position = st.Position
+	}
+	d.checkData(ctx, &there)
 	if g := gate.At(s); st.End == nil && st.Target == "" && st.Resumed == nil && g != nil && !at.VerdictDue && g.Waiting() && !g.Expired(d.x.Now().Time) && !d.request.Wait {
 		st.End = d.waiting(g)
 	}
@@ -40,10 +45,6 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	if st.Session != nil && st.Session.Replayed() && d.replay == nil && !d.noop {
 		d.say("note: the agent's session of codon %s was only replayed: the codon starts over, on the workspace as it is", st.Session.CodonID)
 		st.Session = nil
-	}
-	there := *s
-	if st.Position != nil {
-		there.Position = st.Position
 	}
 	if d.replay == nil && !d.noop && st.Session == nil {
 		if ask := startpoint.Played(&there, d.x.Meta().Replay != ""); ask != nil {

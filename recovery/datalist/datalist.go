@@ -18,8 +18,11 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/shell"
+	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery/layout"
+	"hank/state"
 )
 
 // The dataHash of an execution is the SHA-256 of a listing of its data: for
@@ -62,6 +65,22 @@ func (c *Change) String() string {
 		text += fmt.Sprintf(", and %d more", c.More)
 	}
 	return text
+}
+
+// Warning is what a command says of a change that begins where the state is. What is done
+// stays done.
+func (c *Change) Warning(m layout.Meta, s *state.State) string {
+	text := fmt.Sprintf("warning: the data %s has changed since the last run (%s)", m.ReadOnlySourceDataPath, c)
+	finished := s.Next()
+	if finished == 0 {
+		return text
+	}
+	first := s.ExecutionPlan()[0].CodonID
+	who, them := "codon "+string(first), "it"
+	if finished > 1 {
+		who, them = term.Count(finished, "codon"), "them"
+	}
+	return text + fmt.Sprintf("; %s ran with the old data; `hank retry %s` reruns %s", who, shell.Quote(string(first)), them)
 }
 
 // Look lists the data of an execution, and compares it with how its last run has found it. Of

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"hank/checkpoint"
+	"hank/internal/vfs"
 	"hank/plan"
 	"hank/plan/config"
 	"hank/recovery"
+	"hank/recovery/datalist"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
@@ -357,6 +359,11 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	f.Position = st.Position
 	if f.State, err = history.WithPlan(&there, f.Program); err != nil {
 		return err
+	}
+	if data, err := datalist.Look(ctx, vfs.OS, v.Layout, v.Meta); err != nil {
+		f.remark("warning: " + err.Error())
+	} else if data.Change != nil {
+		f.remark(data.Change.Warning(v.Meta, f.State))
 	}
 	f.Before = startpoint.Before(f.State, st, r.Mode)
 	for _, e := range f.State.ExecutionPlan() {
