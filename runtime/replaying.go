@@ -5,10 +5,8 @@ import (
 	"strings"
 
 	"hank/internal/term"
-	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
-	"hank/runtime/hankfile"
 	"hank/runtime/recording"
 	"hank/runtime/request"
 )
@@ -37,7 +35,7 @@ func (d *driver) beginReplay() error {
 		d.say("noop: no agent or script runs, nothing changes, and nothing is paid; `hank run --replay none` ends that, for the codons that are still to come")
 	} else if from != "" {
 		d.say("replaying %s: no agent runs, and nothing is paid", term.ShortPath(from))
-		if changes := changed(d.replay, d.program); len(changes) > 0 {
+		if changes := d.replay.Differs(d.program); len(changes) > 0 {
 			d.say("warning: the hank has changed since it was recorded (%s); the replay repeats what was recorded", strings.Join(changes, "; "))
 		}
 	}
@@ -45,17 +43,4 @@ func (d *driver) beginReplay() error {
 		return nil
 	}
 	return d.x.SetMeta(func(m *layout.Meta) { m.Replay = from })
-}
-
-// changed says in what a program differs from the recorded one.
-func changed(r *recording.Recording, p *plan.Program) []string {
-	hash, load := r.Program()
-	if hash == "" || hash == hankfile.ProgramHash(p) {
-		return nil
-	}
-	recorded, err := load()
-	if err != nil {
-		return []string{"its recorded version cannot be read"}
-	}
-	return hankfile.DescribeChanges(recorded, p)
 }

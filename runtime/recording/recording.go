@@ -27,6 +27,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/exitcode"
+	"hank/runtime/hankfile"
 	"hank/runtime/harness"
 	"hank/runtime/harness/replay"
 	"hank/runtime/request"
@@ -184,4 +185,17 @@ func (r *Recording) ApplyFiles(ctx context.Context, w *checkpoint.Workspace, id 
 		err = fmt.Errorf("%q %s", report.Refused[0].Path, report.Refused[0].Why)
 	}
 	return err
+}
+
+// Differs says in what a program differs from the recorded one.
+func (r *Recording) Differs(p *plan.Program) []string {
+	hash, load := r.Program()
+	if hash == "" || hash == hankfile.ProgramHash(p) {
+		return nil
+	}
+	recorded, err := load()
+	if err != nil {
+		return []string{"its recorded version cannot be read"}
+	}
+	return hankfile.DescribeChanges(recorded, p)
 }
