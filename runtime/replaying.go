@@ -27,20 +27,27 @@ func (d *driver) resumeReplay() (err error) {
 	return err
 }
 
-// beginReplay remembers what is replayed, or that nothing is any more, and says so.
-func (d *driver) beginReplay() error {
+// keepReplay remembers what is replayed, or that nothing is any more.
+func (d *driver) keepReplay() error {
 	from := d.replay.Root()
 	if d.noop {
 		from = request.Noop
-		d.say("noop: no agent or script runs, nothing changes, and nothing is paid; `hank run --replay none` ends that, for the codons that are still to come")
-	} else if from != "" {
-		d.say("replaying %s: no agent runs, and nothing is paid", term.ShortPath(from))
-		if changes := d.replay.Differs(d.program); len(changes) > 0 {
-			d.say("warning: the hank has changed since it was recorded (%s); the replay repeats what was recorded", strings.Join(changes, "; "))
-		}
 	}
 	if from == d.x.Meta().Replay {
 		return nil
 	}
 	return d.x.SetMeta(func(m *layout.Meta) { m.Replay = from })
+}
+
+// beginReplay is keepReplay of a run, which says so.
+func (d *driver) beginReplay() error {
+	if d.noop {
+		d.say("noop: no agent or script runs, nothing changes, and nothing is paid; `hank run --replay none` ends that, for the codons that are still to come")
+	} else if from := d.replay.Root(); from != "" {
+		d.say("replaying %s: no agent runs, and nothing is paid", term.ShortPath(from))
+		if changes := d.replay.Differs(d.program); len(changes) > 0 {
+			d.say("warning: the hank has changed since it was recorded (%s); the replay repeats what was recorded", strings.Join(changes, "; "))
+		}
+	}
+	return d.keepReplay()
 }

@@ -177,8 +177,8 @@ func (d *driver) runOpened(ctx context.Context, program *plan.Program, loadErr e
 	var out verdict.Outcome
 	if err == nil && st.End == nil {
 		out, err = d.serve(ctx, st)
-	} else {
-		out = verdict.Deref(st.End)
+	} else if out = verdict.Deref(st.End); err == nil {
+		err = d.keepReplay()
 	}
 	res := d.result(out, err)
 	return res, errors.Join(err, d.keepAnswer(res, err))
