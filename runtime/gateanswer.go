@@ -15,13 +15,12 @@ import (
 	"hank/recovery/finding"
 	"hank/recovery/layout"
 	"hank/recovery/lock"
-	"hank/runtime/agents"
 	"hank/runtime/codon"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/history"
-	"hank/runtime/keeper"
+	"hank/runtime/opening"
 	"hank/runtime/operation"
 	"hank/state"
 )
@@ -142,7 +141,7 @@ func decideHere(ctx context.Context, root, command string, arguments []byte) (*D
 	if !layout.Exists(root) {
 		return nil, &layout.NotFoundError{From: root}
 	}
-	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank " + command, Unfinished: recovery.AskUnfinished, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded})
+	x, err := opening.Open(ctx, root, execution.Options{Command: "hank " + command, Unfinished: recovery.AskUnfinished})
 	if err != nil {
 		return nil, err
 	}

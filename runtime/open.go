@@ -23,7 +23,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/history"
-	"hank/runtime/keeper"
+	"hank/runtime/opening"
 	"hank/runtime/recording"
 	"hank/runtime/request"
 	"hank/state"
@@ -48,7 +48,7 @@ func locate(r Request) (string, error) {
 
 func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
 	ro := execution.Options{
-		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded, Workspace: request.Absolute(r.Workspace),
+		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Workspace: request.Absolute(r.Workspace),
 		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
 		Limit:         r.Limit,
 		Mask:          secrets.Text,
@@ -64,7 +64,7 @@ func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay
 		Warn: ui.Remark, Work: ui.Work,
 	}
 	if layout.Exists(root) {
-		x, err := recovery.Open(ctx, root, ro)
+		x, err := opening.Open(ctx, root, ro)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay
 			return nil, err
 		}
 	}
-	x, err := recovery.Create(ctx, root, recovery.CreateOptions{
+	x, err := opening.Create(ctx, root, recovery.CreateOptions{
 		Options: ro, Workspace: workspace, Data: from.Data, HankPath: from.Path, Output: output, OutputIsSetting: setting, Replay: replayed, Sandbox: string(r.Layers.Flags.Sandbox), Version: r.Version,
 	})
 	if err == nil && x.Report.Source == "new" { // the directory may be a mistyped one

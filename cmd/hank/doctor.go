@@ -7,10 +7,9 @@ import (
 
 	"hank/cmd/hank/call"
 	"hank/internal/term"
-	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/exitcode"
-	"hank/runtime/keeper"
+	"hank/runtime/opening"
 	"hank/runtime/report"
 	"hank/runtime/report/output"
 	"hank/runtime/verdict"
@@ -72,8 +71,8 @@ is missing which the hank needs, or without a hank that none can be used.`,
 
 // fix opens the execution, which repairs it.
 func fix(c *cli.Context, root string) (*report.Fix, error) {
-	x, err := recovery.Open(c.Context, root, execution.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true, Work: work,
-		Reap: keeper.ReapNames, Warn: func(line string) { remark("hank: %s\n", forThis(c, line)) }})
+	x, err := opening.Open(c.Context, root, execution.Options{Command: "hank doctor --fix", BreakLock: c.String("break-lock"), ReplaceStore: true, Work: work,
+		Warn: func(line string) { remark("hank: %s\n", forThis(c, line)) }})
 	if verdict.CodeOf(err) == exitcode.Decision {
 		return &report.Fix{Decision: err}, nil
 	}

@@ -72,7 +72,8 @@ type Options struct {
 	// FullDisk makes room where the disk is full; it is called when the locks are
 	// taken, and nothing has been read. nil: the execution is not opened then.
 	FullDisk func() error
-	// Reap ends what an attempt has left running and says what it was.
+	// Reap ends what an attempt has left running and says what it was; nil: nothing. Every
+	// command sets it, Unrecorded and Mask by package opening of the runtime.
 	Reap func(attempt string) ([]string, error)
 	// Unrecorded is what the transcript of a run's live codon has more than its record; nil:
 	// nothing.

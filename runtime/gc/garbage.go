@@ -18,10 +18,9 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
-	"hank/runtime/agents"
 	"hank/runtime/history"
-	"hank/runtime/keeper"
 	"hank/runtime/losses"
+	"hank/runtime/opening"
 	"hank/runtime/rig"
 	"hank/state"
 	"hank/state/costindex"
@@ -353,7 +352,7 @@ func Collect(ctx context.Context, root string, p Policy, work execution.Work) ([
 		}
 		return err
 	}
-	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded, Work: work})
+	x, err := opening.Open(ctx, root, execution.Options{Command: "hank gc", KeepPaused: true, FullDisk: fullDisk, Work: work})
 	if err != nil {
 		return gone, err
 	}

@@ -10,9 +10,8 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/layout"
-	"hank/runtime/agents"
 	"hank/runtime/exitcode"
-	"hank/runtime/keeper"
+	"hank/runtime/opening"
 	"hank/runtime/operation"
 	"hank/state"
 )
@@ -75,7 +74,7 @@ func KeepAnswer(ctx context.Context, o RollbackOptions, answer any) error {
 	if err != nil {
 		return err
 	}
-	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank " + o.kind(), BreakLock: o.BreakLock, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded})
+	x, err := opening.Open(ctx, root, execution.Options{Command: "hank " + o.kind(), BreakLock: o.BreakLock})
 	if err != nil {
 		return err
 	}

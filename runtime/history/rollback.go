@@ -28,9 +28,8 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
-	"hank/runtime/agents"
 	"hank/runtime/exitcode"
-	"hank/runtime/keeper"
+	"hank/runtime/opening"
 	"hank/runtime/usergit"
 	"hank/state"
 )
@@ -213,7 +212,7 @@ func Rollback(ctx context.Context, o RollbackOptions) (*RolledBack, error) {
 			return nil, err
 		}
 	}
-	x, err := recovery.Open(ctx, root, execution.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: o.CheckpointCap.Limit(), Unfinished: unfinished, Reap: keeper.ReapNames, Unrecorded: agents.Unrecorded, Work: o.Work,
+	x, err := opening.Open(ctx, root, execution.Options{Command: "hank rollback", BreakLock: o.BreakLock, CheckpointCap: o.CheckpointCap.Limit(), Unfinished: unfinished, Work: o.Work,
 		Warn: func(line string) { secret.Say(o.Say, line) }})
 	if err != nil {
 		return nil, err

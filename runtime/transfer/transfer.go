@@ -29,7 +29,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
-	"hank/runtime/keeper"
+	"hank/runtime/opening"
 	"hank/state"
 )
 
@@ -112,8 +112,8 @@ func Import(ctx context.Context, root string, from remote.Remote, o execution.Op
 	if from.Prefix, err = choosePrefix(ctx, from, root, isNew); err != nil {
 		return nil, err
 	}
-	o.Command, o.Reap = "hank checkpoints import", keeper.ReapNames
-	x, moved, err := recovery.Import(ctx, root, from, o)
+	o.Command = "hank checkpoints import"
+	x, moved, err := opening.Import(ctx, root, from, o)
 	if err != nil {
 		return nil, err
 	}

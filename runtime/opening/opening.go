@@ -1,0 +1,48 @@
+// Package opening opens, creates and imports executions for the commands.
+//
+// Whichever command is the first after a crash closes the run that was left, and its record
+// is final then. So every opening has what that takes: the processes of the attempt are ended,
+// what its transcript shows that the agent has used is recorded, and no secret of the
+// environment is written. Nobody else in the program calls the openings of package recovery;
+// a test checks that. What an opening repairs is recovery's.
+package opening
+
+import (
+	"context"
+	"os"
+
+	"hank/checkpoint/remote"
+	"hank/internal/secret"
+	"hank/recovery"
+	"hank/recovery/execution"
+	"hank/runtime/agents"
+	"hank/runtime/keeper"
+)
+
+// Open is recovery.Open.
+func Open(ctx context.Context, root string, o execution.Options) (*execution.Execution, error) {
+	return recovery.Open(ctx, root, complete(o))
+}
+
+// Create is recovery.Create.
+func Create(ctx context.Context, root string, o recovery.CreateOptions) (*execution.Execution, error) {
+	o.Options = complete(o.Options)
+	return recovery.Create(ctx, root, o)
+}
+
+// Import is recovery.Import.
+func Import(ctx context.Context, root string, from remote.Remote, o execution.Options) (*execution.Execution, *remote.Transfer, error) {
+	return recovery.Import(ctx, root, from, complete(o))
+}
+
+// complete sets what no command may leave out. A run, which learns of more secrets while it
+// works, has a mask of its own.
+func complete(o execution.Options) execution.Options {
+	o.Reap, o.Unrecorded = keeper.ReapNames, agents.Unrecorded
+	if o.Mask == nil {
+		var secrets secret.Values
+		secrets.Add(os.Environ())
+		o.Mask = secrets.Text
+	}
+	return o
+}
