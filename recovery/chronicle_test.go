@@ -42,7 +42,7 @@ func TestOfTwoCommitsWithOneNumberTheReferencedOneCounts(t *testing.T) {
 			failed := live.Interrupt(a.x.Now(), state.InterruptedByCrash, "hank ended")
 			ok(t, Finish(a.ctx, a.x, a.run, "x", failed, checkpoint.Selection{All: true}))
 			want := a.x.State().Run(a.run).Head
-			ok(t, a.x.Record(endOf(a.x, r)))
+			ok(t, a.x.Record(endOf(a.x, r, "a test ends it")))
 			l := a.x.Layout
 			a.close()
 			loseAllButGit(t, l)

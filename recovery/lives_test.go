@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -225,14 +226,16 @@ func TestTheVerdictOnARunsProcess(t *testing.T) {
 		name string
 		edit func(*proc.Identity)
 		over bool
+		why  string // that the run is over, as its record says
 	}{
-		{"alive, though it holds nothing", func(*proc.Identity) {}, false},
-		{"its pid belongs to another process now", func(id *proc.Identity) { id.StartTicks-- }, true},
-		{"gone", func(id *proc.Identity) { id.PID = 1 << 30 }, true},
-		{"the host has another name now, and the process is gone", func(id *proc.Identity) { id.Host, id.PID = "renamed", 1<<30 }, true},
-		{"the host has another name now, and it is alive", func(id *proc.Identity) { id.Host = "renamed" }, false},
-		{"before a restart", func(id *proc.Identity) { id.BootID = "00000000-0000-0000-0000-000000000000" }, true},
-		{"on another machine, though the file system is local", func(id *proc.Identity) { id.Host, id.Machine, id.BootID = "far", "else", "else" }, true},
+		{"alive, though it holds nothing", func(*proc.Identity) {}, false, ""},
+		{"its pid belongs to another process now", func(id *proc.Identity) { id.StartTicks-- }, true, "process id PID now belongs to another process"},
+		{"gone", func(id *proc.Identity) { id.PID = 1 << 30 }, true, "there is no process PID"},
+		{"the host has another name now, and the process is gone", func(id *proc.Identity) { id.Host, id.PID = "renamed", 1<<30 }, true, "there is no process PID"},
+		{"the host has another name now, and it is alive", func(id *proc.Identity) { id.Host = "renamed" }, false, ""},
+		{"before a restart", func(id *proc.Identity) { id.BootID = "00000000-0000-0000-0000-000000000000" }, true, "the machine was restarted since"},
+		{"on another machine, though the file system is local", func(id *proc.Identity) { id.Host, id.Machine, id.BootID = "far", "else", "else" }, true, "it was started on another machine (\"far\", this is \"HOST\"), and its lock is free"},
+		{"this process, which has given it up", func(id *proc.Identity) { *id = must(proc.Of(os.Getpid()))(t) }, true, "process PID, which runs, has given it up"},
 	} {
 		root := t.TempDir()
 		a := begin(t, root, 12, CreateOptions{})
@@ -267,6 +270,10 @@ func TestTheVerdictOnARunsProcess(t *testing.T) {
 		if r.Status != state.StatusCrashed || last.Status != state.Failed || last.Interrupted != state.InterruptedByCrash || last.ErrorCheckpoint == "" || !last.FailureReason.Retriable ||
 			last.FailureReason.Type != state.FailUnknown || r.Head != last.ErrorCheckpoint {
 			t.Errorf("%s: the run is %s at %q, its codon %s (%s) %+v, its error checkpoint %q", c.name, r.Status, r.Head, last.Status, last.Interrupted, last.FailureReason, last.ErrorCheckpoint)
+		}
+		host, _ := os.Hostname()
+		if why := strings.NewReplacer("PID", strconv.Itoa(r.ServerPid), "HOST", host).Replace(c.why); r.EndDetail != why || !strings.Contains(fmt.Sprint(x.Report.Findings), "("+why+")") {
+			t.Errorf("%s: its record says %q, and the opening %v, not %q", c.name, r.EndDetail, x.Report.Findings, why)
 		}
 		ok(t, x.Close())
 	}

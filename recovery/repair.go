@@ -34,6 +34,7 @@ type Repair struct {
 	do   func(ctx context.Context, x *execution.Execution, r *Repair) error // nil: there is nothing to be done
 	next *state.State                                                       // the state that it leads to; nil: none but the present one
 	run  *state.Run                                                         // that it ends; nil: none
+	why  string                                                             // that run is over, if it has crashed
 
 	refs map[string]checkpoint.SHA // where references lead after it and the others of its stage; nil: it is of none
 }

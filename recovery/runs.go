@@ -51,9 +51,11 @@ func isOver(r *state.Run, trusted bool) (bool, string) {
 	case verdict == proc.Dead:
 		return true, why
 	case verdict == proc.Alive && r.ServerPid == os.Getpid():
-		return true, "it was this process's own, which has given it up"
+		return true, fmt.Sprintf("process %d, which runs, has given it up", r.ServerPid)
+	case verdict == proc.Unknown && trusted:
+		return true, why + ", and its lock is free"
 	}
-	return verdict == proc.Unknown && trusted, why
+	return false, why
 }
 
 // planRuns plans how every run ends that says running, although it is over (isOver) or
@@ -111,6 +113,7 @@ func planRun(r *state.Run, boot string, trusted bool) Repair {
 	} else if live != nil {
 		when, p.Will = fmt.Sprintf("while codon %s was %s", live.CodonID, live.Status), "`hank run` continues from the state before it"
 	}
+	p.why = why
 	p.Found = fmt.Sprintf("run %s has crashed %s (%s)", r.RunID, when, why)
 	return p
 }
@@ -142,7 +145,7 @@ func closeRun(ctx context.Context, x *execution.Execution, p *Repair) error {
 func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Repair) error {
 	live := r.Live()
 	if live == nil {
-		return x.Record(endOf(x, r))
+		return x.Record(endOf(x, r, p.why))
 	}
 	ended, err := x.Opts.Reap(Attempt(x.State().Lineage, r.RunID, live))
 	if err == nil {
@@ -174,18 +177,18 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Rep
 	if err := Finish(ctx, x, r.RunID, nameOf(x, live.CodonID), final, tracked); err != nil {
 		return err
 	}
-	if err := x.Record(endOf(x, r)); err != nil || x.Metadata.WorkspaceDir != nil && x.Metadata.WorkspaceDir.Same(x.Lock.Workspace()) {
+	if err := x.Record(endOf(x, r, p.why)); err != nil || x.Metadata.WorkspaceDir != nil && x.Metadata.WorkspaceDir.Same(x.Lock.Workspace()) {
 		return err
 	}
 	return x.SetMeta(func(m *layout.Meta) { m.RememberWorkspace(x.Lock.Workspace()) })
 }
 
-// endOf is how a run ends whose runtime cannot say so any more.
-func endOf(x *execution.Execution, r *state.Run) state.Transition {
+// endOf is how a run ends whose runtime cannot say so any more; why is that of isOver.
+func endOf(x *execution.Execution, r *state.Run, why string) state.Transition {
 	if p := r.Paused; p != nil {
 		return state.RunFailed{RunID: r.RunID, EndTime: x.Now(), Reason: p.Reason, Detail: p.Detail}
 	}
-	return state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: fmt.Sprintf("its process %d is gone", r.ServerPid)}
+	return state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: why}
 }
 
 // sameBoot reports whether the machine has been up since a run: after a power
