@@ -104,7 +104,7 @@ func (j *Journal) AppendWhole(events ...Event) error {
 	if _, err := encode(nil, j.last, events); err != nil {
 		return err
 	}
-	err := j.unchanged()
+	_, err := j.unchanged()
 	if err == nil {
 		err = j.closeCurrent()
 	}
