@@ -55,8 +55,8 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 	}
 	var moved []string
 	for _, path := range slices.Sorted(maps.Keys(differs)) {
-		if landedBefore != nil && differs[path] == landedBefore[path] {
-			continue // what the run has done, and not the user
+		if l.committed[path] || landedBefore != nil && differs[path] == landedBefore[path] {
+			continue // what the user has committed since, or what the run has done
 		}
 		if file, changed := landed[path]; changed && file.entry == (usergit.Entry{}) {
 			l.out.Deleted = append(l.out.Deleted, fileName(path))
@@ -67,6 +67,9 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(landed)) {
+		if l.committed[path] {
+			continue
+		}
 		b, h := l.base[path], then[path]
 		i, dirty := differs[path]
 		_, found := start[strings.TrimPrefix(path, l.repo.Prefix)]

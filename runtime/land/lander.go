@@ -82,6 +82,7 @@ type lander struct {
 	lineagePath []state.LineageEntry
 	parts       []part
 	base        map[string]usergit.Entry // the base commit's files
+	committed   map[string]bool          // paths (in the repository) that the base has as the user left them between two codons: what lands there began from that
 	excluded    map[string]string        // why a path (in the workspace) does not land
 }
 

@@ -40,23 +40,45 @@ func (l *lander) choosePoints(ctx context.Context) (err error) {
 	if l.o.From == "" {
 		l.continueFrom(ctx, points)
 	}
-	if l.parts, err = partsOf(s, l.store, l.from, points); err == nil && l.had != nil {
+	if l.parts, err = partsOf(s, l.store, l.from, points); err == nil {
 		l.passCommitted()
 	}
 	return err
 }
 
-// passCommitted begins after what the user did by hand since the landing that this one
-// continues, as far as the base has all of it.
+// passCommitted leaves out the files that the base has as the user left them by hand
+// between two codons, up to there: that has been committed. A landing that continues
+// another begins after what the base has all of.
 func (l *lander) passCommitted() {
-	open := func(c diff.Change) bool {
+	has := func(path string, e diff.Entry) bool {
 		want := usergit.Entry{}
-		if c.To != (diff.Entry{}) {
-			want = sameBytes(c.To)
+		if e != (diff.Entry{}) {
+			want = sameBytes(e)
 		}
-		return l.base[l.inRepository(c.Path)] != want
+		return l.base[l.inRepository(path)] == want
 	}
-	for len(l.parts) > 0 && l.parts[0].target.Kind == state.KindManual && !slices.ContainsFunc(l.parts[0].changes, open) {
+	begin := map[string]diff.Entry{} // what the landing begins from, where it changes something
+	for _, p := range slices.Backward(l.parts) {
+		for _, c := range p.changes {
+			begin[c.Path] = c.From
+		}
+	}
+	l.committed = map[string]bool{}
+	for i, p := range slices.Backward(l.parts) {
+		if p.target.Kind != state.KindManual {
+			continue
+		}
+		passed := map[string]bool{}
+		for _, c := range p.changes {
+			if path := l.inRepository(c.Path); !l.committed[path] && has(c.Path, c.To) && !has(c.Path, begin[c.Path]) {
+				passed[c.Path], l.committed[path] = true, true
+			}
+		}
+		for j := range l.parts[:i+1] {
+			l.parts[j].changes = slices.DeleteFunc(l.parts[j].changes, func(c diff.Change) bool { return passed[c.Path] })
+		}
+	}
+	for l.had != nil && len(l.parts) > 0 && l.parts[0].target.Kind == state.KindManual && len(l.parts[0].changes) == 0 {
 		l.from, l.parts = l.parts[0].target, l.parts[1:]
 		l.out.From = l.from
 	}
