@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hank/cmd/hank/call"
+	"hank/internal/advice"
 	"hank/internal/prompt"
 	"hank/internal/term"
 	"hank/recovery/finding"
@@ -428,7 +429,8 @@ func drive(c *cli.Context, r runtime.Request, a runtime.Answers) error {
 	}
 	ended := res.Ended()
 	if ended.Changed && ended.Next == "" && res.Verdict == verdict.Completed {
-		ended.Land = commandForThis(c, land.Command(c.Context, layout.Layout{Root: res.Execution, Workspace: res.Workspace}))
+		command, but := land.Command(c.Context, layout.Layout{Root: res.Execution, Workspace: res.Workspace})
+		ended.Land, ended.LandBut = commandForThis(c, command), advice.Render(but, executionOption(c))
 	}
 	p.Show(ended)
 	return exitWith(res.Code)

@@ -91,7 +91,7 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 		}
 	}
 	if len(moved) > 0 {
-		return l.conflict(moved)
+		return l.conflict(ctx, moved)
 	}
 	return nil
 }
@@ -206,26 +206,36 @@ func sameBytes(e diff.Entry) usergit.Entry {
 	return usergit.Entry{Mode: fmt.Sprintf("%06o", uint32(e.Mode)), ID: string(e.Blob)}
 }
 
-func (l *lander) conflict(paths []string) error {
-	list := nameList(paths)
-	head := l.out.HeadThen
-	if l.o.Update {
-		return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s, where %s is, does not have as the run found it: %s; nothing was written", l.out.Base, l.o.Branch, list),
-			Options: []string{advice.Quote(l.o.with(func(o *Options) {
-				o.Update, o.Switch, o.Branch, o.From = false, false, l.freeName(), string(l.from.SHA[:12])
-			}).command(l.out.Base[:12])) + " lands it apart"}}
+// conflict is the error where the base has something else at paths than the run found.
+func (l *lander) conflict(ctx context.Context, paths []string) error {
+	base, list := l.out.Base[:min(12, len(l.out.Base))], nameList(paths)
+	head, known := l.headThen(ctx)
+	o := l.o.with(func(o *Options) { o.Switch = false }) // HEAD is elsewhere
+	const apart = " lands there, to be merged or rebased in another work tree"
+	hadTip := ""
+	if l.had != nil {
+		hadTip, _ = l.repo.Commit(ctx, l.had.Tip) // it may be gone
 	}
-	l.o.Switch = false                      // HEAD is elsewhere
-	if l.had != nil && head == l.out.Base { // a rollback has gone back to before it since
-		return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has also changed since branch %s ended at %.12s: %s; nothing was written", l.out.Base, l.had.Branch, l.had.Tip, list),
-			Options: []string{advice.Quote(l.o.command(l.had.Tip[:12])) + " lands there, to be merged or rebased"}}
+	switch {
+	case l.o.Update:
+		o.Update, o.Branch, o.From = false, l.freeName(), string(l.from.SHA[:12])
+		return l.refuse(ctx, fmt.Sprintf("the run changed what %s, where %s is, does not have as the run found it: %s; nothing was written", base, l.o.Branch, list),
+			o, base, " lands it apart")
+	case hadTip != "" && hadTip != l.out.Base:
+		return l.refuse(ctx, fmt.Sprintf("the run changed what %s has also changed since branch %s ended at %.12s: %s; nothing was written", base, l.had.Branch, hadTip, list),
+			o, hadTip[:12], apart)
+	case !known:
+		return &finding.DecisionError{What: fmt.Sprintf("what %s has at %s is not what the run began from, and hank does not know which commit that was; nothing was written", base, list),
+			Options: []string{advice.Quote(o.command("REV")) + " lands on the commit REV, taken as the one that the run began from"}}
+	case head == l.out.Base:
+		return &finding.DecisionError{What: fmt.Sprintf("what %s has at %s is in the way of what the run made, and is not what the run found there; nothing was written", orElse(base, "the repository"), list)}
 	}
-	if head == "" {
-		return &finding.DecisionError{What: fmt.Sprintf("what %.12s has at %s is not what the run began from, and hank does not know which commit that was; nothing was written", l.out.Base, list),
-			Options: []string{advice.Quote(l.o.command("REV")) + " lands on the commit REV, taken as the one that the run began from"}}
+	began := "when the run began"
+	if l.from.SHA != l.v.State.InitialCheckpoint {
+		began = "by the record for " + l.from.String()
 	}
-	return &finding.DecisionError{What: fmt.Sprintf("the run changed what %.12s has also changed since %.12s, where HEAD was when the run began: %s; nothing was written", l.out.Base, head, list),
-		Options: []string{advice.Quote(l.o.command(head[:12])) + " lands there, to be merged or rebased"}}
+	return l.refuse(ctx, fmt.Sprintf("the run changed what %s has also changed since %.12s, where HEAD was %s: %s; nothing was written", base, head, began, list),
+		o, head[:12], apart)
 }
 
 // readBack compares what the branch's tip gives with the checkpoint, for each

@@ -77,7 +77,7 @@ func (l *lander) commit(ctx context.Context) (map[string]landedFile, error) {
 		l.out.Commits = []Commit{}
 	}
 	if len(collided) > 0 {
-		return nil, l.conflict(slices.Sorted(maps.Keys(collided)))
+		return nil, l.conflict(ctx, slices.Sorted(maps.Keys(collided)))
 	}
 	l.accountCodons(made)
 	l.namePrivate(landed)

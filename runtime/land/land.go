@@ -52,7 +52,9 @@ func Land(ctx context.Context, v *recovery.View, o Options) (*Landing, error) {
 	if !o.DryRun {
 		l.out.short = l.repo.ShortName(ctx, o.Branch)
 		l.out.into = l.mergesInto(ctx)
-		l.out.follows = l.mayFollow(ctx)
+		if l.out.Switch == nil {
+			l.out.follows, l.out.barred = l.mayFollow(ctx)
+		}
 	}
 	return l.out, nil
 }
@@ -84,9 +86,11 @@ func (l *lander) land(ctx context.Context) (err error) {
 	if finished, err := l.prepare(ctx); err != nil || finished {
 		return err
 	}
-	before, err := l.repo.State(ctx, l.o.Branch)
-	if err != nil {
-		return err
+	var before usergit.State
+	if !l.o.DryRun {
+		if before, err = l.repo.State(ctx, l.o.Branch); err != nil {
+			return err
+		}
 	}
 	return l.onStage(func() error {
 		failpoint.Hit("land.staged")
@@ -105,6 +109,9 @@ func (l *lander) land(ctx context.Context) (err error) {
 
 // make makes the commits, and puts them into the repository's object store.
 func (l *lander) make(ctx context.Context) (map[string]landedFile, error) {
+	if err := l.checkMuch(); err != nil {
+		return nil, err
+	}
 	if err := l.choose(ctx); err != nil {
 		return nil, err
 	}

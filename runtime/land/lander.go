@@ -30,6 +30,8 @@ type Options struct {
 	DryRun   bool   // make everything, and put nothing into the repository
 	Now      time.Time
 	Work     execution.Work
+	trial    bool  // the landing is tried so that another message can name it: no error of it names others
+	most     int64 // how many bytes of files may land; 0: any number
 }
 
 // command is the same landing on a commit, as a command.

@@ -280,7 +280,10 @@ func (p *printer) ways() {
 	}
 	s := l.Switch
 	if s == nil {
-		if l.follows {
+		switch {
+		case l.barred != "":
+			p.say("no switch  %s\n", l.barred)
+		case l.follows:
 			p.say("switch to  %s\n", p.at.Hank("hank land --branch "+branch+" --switch"))
 		}
 		return

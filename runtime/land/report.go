@@ -72,6 +72,7 @@ type Landing struct {
 	unfinished bool   // as announced found it
 	here       bool   // Already, and HEAD is on the branch
 	follows    bool   // HEAD is where a switch to the branch can begin
+	barred     string // and why it would be refused all the same
 	short      string // the branch, by a name that means nothing else
 	made       bool   // by an earlier landing: this one has only put HEAD and the index on it
 	into       string // the branch that HEAD was on before the first switch, if it can get the work by a merge; empty: none

@@ -25,21 +25,42 @@ func (l *lander) checkBegin(ctx context.Context, bases ...string) error {
 	}
 	refused := &finding.DecisionError{What: fmt.Sprintf("HEAD is at %.12s, and the branch %s begins at %.12s: with a switch, what differs between them would look like changes of yours; nothing was written",
 		l.position.Commit, l.o.Branch, orElse(bases[len(bases)-1], "nothing"))}
-	o := Options{Branch: l.freeName(), Switch: true, DryRun: true, Now: l.o.Now}
-	if _, err := Land(ctx, l.v, o); err == nil { // else it would be refused in turn
+	if l.o.trial {
+		return refused
+	}
+	o := Options{Branch: l.freeName(), Switch: true, Now: l.o.Now}
+	if err := try(ctx, l.v, o); err == nil { // else it would be refused in turn
 		refused.Options = []string{advice.Quote("hank land --switch "+shell.Quote("--branch="+o.Branch)) + " lands on HEAD"}
 	} else if ctx.Err() != nil {
 		return ctx.Err()
 	} else {
-		refused.What += "; without --switch the branch can be merged or rebased"
+		refused.What += "; without --switch the branch can be merged or rebased in another work tree"
 	}
 	return refused
 }
 
-// mayFollow reports whether a switch from where HEAD is to the branch is possible.
-func (l *lander) mayFollow(ctx context.Context) bool {
+// mayFollow reports whether HEAD is where a switch to the branch can begin, and why it
+// would be refused all the same; empty: it would not.
+func (l *lander) mayFollow(ctx context.Context) (begins bool, barred string) {
 	at, err := l.repo.Position(ctx)
-	return err == nil && at.Ref != l.ref() && slices.Contains(append([]string{l.out.Tip}, l.bases(l.out.Tip)...), at.Commit)
+	if err != nil || at.Ref == l.ref() || !slices.Contains(append([]string{l.out.Tip}, l.bases(l.out.Tip)...), at.Commit) {
+		return false, ""
+	}
+	if err = l.checkSwitch(ctx); err == nil {
+		err = l.onStage(func() error {
+			_, err := l.stage.PlanMove(ctx, at, l.o.Branch, l.out.Tip, "")
+			return err
+		})
+	}
+	var blocked *usergit.BlockedError
+	var held *lock.HeldError
+	switch {
+	case errors.As(err, &blocked):
+		return true, (&finding.DecisionError{What: describe(blocked), Options: blocked.Ways}).Error()
+	case errors.As(err, &held):
+		return true, held.Why
+	}
+	return err == nil, ""
 }
 
 // freeName is a name for another branch.

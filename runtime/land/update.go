@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hank/internal/advice"
+	"hank/recovery"
 	"hank/recovery/finding"
 	"hank/runtime/exitcode"
 )
@@ -32,8 +33,14 @@ func (l *lander) existing(ctx context.Context, tip, why string) (finished bool, 
 				advice.Quote(l.o.with(func(o *Options) { o.To = string(had.To.SHA[:12]) }).command("")) + " switches to the branch as it is"}}
 		}
 		return true, l.switchTo(ctx, had, "")
-	case had != nil:
-		why += " (" + advice.Quote(l.o.with(func(o *Options) { o.Update, o.From, o.Onto = true, "", "" }).command("")) + " adds what is new to it)"
+	case had != nil && !l.o.trial:
+		o := l.o.with(func(o *Options) { o.Update, o.From, o.Onto = true, "", "" })
+		if at, err := l.repo.Position(ctx); err == nil && at.Ref == l.ref() { // the index has to follow
+			o.Switch = true
+		}
+		if err := try(ctx, l.v, o); err == nil {
+			why += " (" + advice.Quote(o.command("")) + " adds what is new to it)"
+		}
 	}
 	return false, &exitcode.UsageError{Why: fmt.Sprintf("branch %q cannot be made in %s: %s; name another one", l.o.Branch, l.repo.Top, why)}
 }
@@ -47,12 +54,37 @@ func (l *lander) notOurs(ctx context.Context, tip string) error {
 	return l.another(ctx, what+"; nothing was written", "")
 }
 
+// try reports why another landing would be refused; nil: it would not be.
+func try(ctx context.Context, v *recovery.View, o Options) error {
+	o.DryRun, o.trial = true, true
+	_, err := Land(ctx, v, o)
+	return err
+}
+
+// refuse is an error that names another landing, on a commit, if that is not refused in turn.
+func (l *lander) refuse(ctx context.Context, what string, o Options, onto, does string) error {
+	refused := &finding.DecisionError{What: what}
+	if l.o.trial {
+		return refused
+	}
+	o.Onto = onto
+	if err := try(ctx, l.v, o); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err == nil {
+		refused.Options = []string{advice.Quote(o.command(onto)) + does}
+	}
+	return refused
+}
+
 // another is an error that names the landing on another branch, if that is not refused in turn.
 func (l *lander) another(ctx context.Context, what, onto string) error {
 	o := l.o.with(func(o *Options) { o.Update, o.Branch, o.Onto = false, l.freeName(), onto })
 	refused := &finding.DecisionError{What: what}
+	if l.o.trial {
+		return refused
+	}
 	var ask *finding.DecisionError
-	switch _, err := Land(ctx, l.v, o.with(func(o *Options) { o.DryRun = true })); {
+	switch err := try(ctx, l.v, o); {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &ask):

@@ -97,6 +97,7 @@ type Ended struct {
 	Workspace string
 	Changed   bool        // it, since the first checkpoint
 	Land      string      // the command that commits that where it is the user's checkout
+	LandBut   string      // why not with --switch, or why not at all
 	Gate      [][2]string // what the user needs who is asked at a gate: labels and facts
 	Next      string      // the one command to continue with; none where the hank is completed
 	Finish    string      // where it is: the command that does again what a budget has interrupted

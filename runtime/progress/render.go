@@ -116,6 +116,7 @@ func rows(e Ended) []string {
 	}
 	row("workspace", term.ShortPath(e.Workspace))
 	row("to commit", e.Land)
+	row("but", e.LandBut)
 	row("to finish", e.Finish)
 	for _, g := range e.Gate {
 		row(g[0], g[1])

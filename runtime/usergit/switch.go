@@ -228,7 +228,7 @@ func (s *Stage) PlanMove(ctx context.Context, from Position, branch, to, before 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.r.blocked(old, new, is, had, from.Commit == ""); err != nil {
+	if err := s.r.blocked(ctx, old, new, is, had, from.Commit == ""); err != nil {
 		return nil, err
 	}
 	base := from.Commit
@@ -245,7 +245,7 @@ func (s *Stage) PlanMove(ctx context.Context, from Position, branch, to, before 
 		return nil, err
 	}
 	if lost := differing(wanted(old, new, had), has); len(lost) > 0 {
-		return nil, &BlockedError{What: "what is staged is in the way of what the run changed", Paths: lost, Ways: []string{s.r.unstage(lost, from.Commit == "")}}
+		return nil, &BlockedError{What: "what is staged is in the way of what the run changed", Paths: lost, Ways: []string{s.r.unstage(ctx, lost, from.Commit == "")}}
 	}
 	if m.After, err = x.Tree(ctx); err != nil {
 		return nil, err
@@ -286,7 +286,7 @@ func (s *Stage) PlanMove(ctx context.Context, from Position, branch, to, before 
 		return nil, err
 	}
 	if lost := differing(had, has); len(lost) > 0 {
-		return nil, &BlockedError{What: "Git could not bring the index back from the branch to what it is now", Paths: lost, Ways: []string{s.r.unstage(lost, from.Commit == "")}}
+		return nil, &BlockedError{What: "Git could not bring the index back from the branch to what it is now", Paths: lost, Ways: []string{s.r.unstage(ctx, lost, from.Commit == "")}}
 	}
 	return m, nil
 }
@@ -310,7 +310,7 @@ func (x *Index) three(ctx context.Context, from, to, tree string) (old, new, is 
 // blocked returns why the entries of the index at the paths that differ between
 // two commits cannot become those of the second. is has the entries that a commit
 // of the index would have: all but those that are only intended to be added.
-func (r *Repository) blocked(old, new, is map[string]Entry, had map[string]IndexEntry, unborn bool) error {
+func (r *Repository) blocked(ctx context.Context, old, new, is map[string]Entry, had map[string]IndexEntry, unborn bool) error {
 	list := map[string][]string{}
 	for path := range changed(old, new) {
 		e, there := had[path]
@@ -337,13 +337,16 @@ func (r *Repository) blocked(old, new, is map[string]Entry, had map[string]Index
 	})
 	for _, k := range []struct{ kind, what, way string }{
 		{"submodule", "a submodule is in the way", "land without --switch, and merge the branch in another work tree"},
-		{"staged", "what is staged differs from what the run made of the same files", r.unstage(list["staged"], unborn)},
-		{"intended", "git add --intent-to-add marks files that HEAD or the branch has", r.unstage(list["intended"], unborn)},
+		{"staged", "what is staged differs from what the run made of the same files", ""},
+		{"intended", "git add --intent-to-add marks files that HEAD or the branch has", r.reset(list["intended"], unborn) + " unstages them and changes no file"},
 		{"assumed", "git update-index --assume-unchanged marks files that the run changed", r.line(list["assumed"], "update-index", "--no-assume-unchanged")},
 		{"skipped", "git update-index --skip-worktree marks files that the run changed", r.line(list["skipped"], "update-index", "--no-skip-worktree")},
 	} {
 		if paths := list[k.kind]; len(paths) > 0 {
 			slices.Sort(paths)
+			if k.kind == "staged" {
+				k.way = r.unstage(ctx, paths, unborn)
+			}
 			return &BlockedError{What: k.what, Paths: paths, Ways: []string{k.way}}
 		}
 	}
@@ -534,6 +537,12 @@ func (r *Repository) Has(ctx context.Context, commit, other string) bool {
 	return err == nil
 }
 
+// Staged reports whether the index may differ from HEAD.
+func (r *Repository) Staged(ctx context.Context) bool {
+	_, err := r.read(ctx, "diff-index", "--cached", "--quiet", "HEAD", "--")
+	return err != nil
+}
+
 // Signs reports whether the user's configuration has commits signed.
 func (r *Repository) Signs(ctx context.Context) (bool, error) {
 	out, err := r.output(ctx, call{dir: r.Top, env: r.env, args: []string{"config", "--type=bool", "--get", "commit.gpgSign"}, none: 1})
@@ -549,16 +558,36 @@ func (r *Repository) emptyTree(ctx context.Context) (string, error) {
 // mostPaths is how many paths a command names that can as well name them all.
 const mostPaths = 20
 
-// unstage is the command that takes paths back to what HEAD has in the index.
-func (r *Repository) unstage(paths []string, unborn bool) string {
+// unstage is the command that takes paths back to what HEAD has in the index. What was
+// staged may be nowhere else: it is kept on a branch first.
+func (r *Repository) unstage(ctx context.Context, paths []string, unborn bool) string {
+	const most = 100
+	branch := "staged"
+	for n := 2; n < most; n++ {
+		if why, err := r.CheckBranch(ctx, branch); err != nil || why == "" {
+			break
+		}
+		branch = fmt.Sprintf("staged-%d", n)
+	}
+	git, parent := "git -C "+shell.Quote(r.Top), " -p HEAD"
+	if unborn {
+		parent = ""
+	}
+	keep := fmt.Sprintf(`%s branch %s "$(%s commit-tree%s -m 'What was staged' "$(%s write-tree)")" && `, git, branch, git, parent, git)
+	return keep + r.reset(paths, unborn) + " keeps what is staged on the branch " + branch + ", unstages it and changes no file"
+}
+
+// reset is the command that takes paths back to what HEAD has in the index, or, where they
+// are many, all.
+func (r *Repository) reset(paths []string, unborn bool) string {
 	args := []string{"--literal-pathspecs", "restore", "--staged"}
 	if unborn {
 		args = []string{"--literal-pathspecs", "rm", "-q", "-r", "--cached"}
 	}
 	if len(paths) > mostPaths {
-		return r.line([]string{"."}, args...) + " unstages all and changes no file"
+		paths = []string{"."}
 	}
-	return r.line(paths, args...) + " unstages them and changes no file"
+	return r.line(paths, args...)
 }
 
 // line is a command of git on paths, as it can be typed anywhere.
