@@ -104,7 +104,7 @@ func (j *Journal) AppendWhole(events ...Event) error {
 	if _, err := encode(nil, j.last, events); err != nil {
 		return err
 	}
-	_, err := j.unchanged()
+	err := j.unchanged()
 	if err == nil {
 		err = j.closeCurrent()
 	}
