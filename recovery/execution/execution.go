@@ -2,7 +2,6 @@ package execution
 
 import (
 	"fmt"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -58,34 +57,6 @@ func (x *Execution) State() *state.State { return x.Current.Load() }
 
 // Meta returns what the execution was made from.
 func (x *Execution) Meta() layout.Meta { return x.Metadata }
-
-// SetOutput names another directory that output files are copied to; empty: none. That of
-// a setting does not replace one that an option has named.
-func (x *Execution) SetOutput(dir string, setting bool) (changed bool, err error) {
-	if dir == "" || setting && x.Metadata.Output != "" && !x.Metadata.OutputIsSetting {
-		return false, nil
-	}
-	dir, err = filepath.Abs(dir)
-	if err == nil {
-		err = layout.Nameable(dir)
-	}
-	changed = dir != x.Metadata.Output
-	if err != nil || !changed && setting == x.Metadata.OutputIsSetting {
-		return false, err
-	}
-	err = x.SetMeta(func(m *layout.Meta) { m.Output, m.OutputIsSetting = dir, setting })
-	return changed && err == nil, err
-}
-
-// SetMeta changes the meta and writes it.
-func (x *Execution) SetMeta(change func(*layout.Meta)) error {
-	if err := x.Held(); err != nil {
-		return err
-	}
-	change(&x.Metadata)
-	x.Metadata.LastUsed = state.At(x.Opts.Now())
-	return layout.WriteMeta(x.FS, x.Layout.Meta(), x.Metadata)
-}
 
 // Held returns an error when the execution's directory is no longer the one that this
 // process locked.

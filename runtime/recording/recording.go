@@ -102,8 +102,8 @@ func (r *Recording) Fits(p *plan.Program) error {
 	return &exitcode.UsageError{Why: fmt.Sprintf("%s has no recorded attempt at any codon of this hank: it is of another one", r.Root())}
 }
 
-// Program loads the program that was recorded. Its hash is empty if there is none.
-func (r *Recording) Program() (hash string, load func() (*plan.Program, error)) {
+// program loads the program that was recorded. Its hash is empty if there is none.
+func (r *Recording) program() (hash string, load func() (*plan.Program, error)) {
 	s := r.view.State
 	return s.HankHash, func() (*plan.Program, error) { return githistory.LoadProgram(r.store, s.Program) }
 }
@@ -189,7 +189,7 @@ func (r *Recording) ApplyFiles(ctx context.Context, w *checkpoint.Workspace, id 
 
 // Differs says in what a program differs from the recorded one.
 func (r *Recording) Differs(p *plan.Program) []string {
-	hash, load := r.Program()
+	hash, load := r.program()
 	if hash == "" || hash == hankfile.ProgramHash(p) {
 		return nil
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"hank/internal/vfs"
 	"hank/recovery/datalist"
 	"hank/recovery/layout"
+	"hank/state"
 )
 
 // CheckData compares the data with how the execution knew it, and from now on
@@ -34,4 +36,32 @@ func (x *Execution) CheckData(ctx context.Context) (*datalist.Change, error) {
 		return now.Change, fmt.Errorf("keeping the listing of the data: %w", err)
 	}
 	return now.Change, x.SetMeta(func(m *layout.Meta) { m.DataHash = now.Digest })
+}
+
+// SetOutput names another directory that output files are copied to; empty: none. That of
+// a setting does not replace one that an option has named.
+func (x *Execution) SetOutput(dir string, setting bool) (changed bool, err error) {
+	if dir == "" || setting && x.Metadata.Output != "" && !x.Metadata.OutputIsSetting {
+		return false, nil
+	}
+	dir, err = filepath.Abs(dir)
+	if err == nil {
+		err = layout.Nameable(dir)
+	}
+	changed = dir != x.Metadata.Output
+	if err != nil || !changed && setting == x.Metadata.OutputIsSetting {
+		return false, err
+	}
+	err = x.SetMeta(func(m *layout.Meta) { m.Output, m.OutputIsSetting = dir, setting })
+	return changed && err == nil, err
+}
+
+// SetMeta changes the meta and writes it.
+func (x *Execution) SetMeta(change func(*layout.Meta)) error {
+	if err := x.Held(); err != nil {
+		return err
+	}
+	change(&x.Metadata)
+	x.Metadata.LastUsed = state.At(x.Opts.Now())
+	return layout.WriteMeta(x.FS, x.Layout.Meta(), x.Metadata)
 }
