@@ -51,11 +51,12 @@ func (c Comparison) TrackedBefore(to state.Position) checkpoint.Selection {
 
 // beforeIdleRuns returns the checkpoint that the runs have begun at which ended at a
 // checkpoint without any work of a codon: they failed at a gate. Without such a run it is
-// the checkpoint itself. What the checkpoint of their end names is not the work of codons.
+// the checkpoint itself, as where the one before is lost. What the checkpoint of their end
+// names is not the work of codons.
 func (c Comparison) beforeIdleRuns(sha state.SHA) state.SHA {
 	for run := c.State.RunAtPosition(); run != nil && run.Head == sha; {
 		source := run.StartingConditions.Source
-		if source == nil || run.Len() > 1 || run.Len() == 1 && !run.FailedAtGate() {
+		if source == nil || run.Len() > 1 || run.Len() == 1 && !run.FailedAtGate() || !c.Store.Has(checkpoint.SHA(source.CheckpointSHA)) {
 			break
 		}
 		sha, run = source.CheckpointSHA, c.State.Run(source.RunID)
