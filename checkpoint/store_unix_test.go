@@ -354,17 +354,24 @@ func TestAnyFlippedByteOfAPackIsNoticed(t *testing.T) {
 	r := checkpointtest.NewRig(t)
 	r.Write("a", "some text that is deflated")
 	r.Commit(r.Snapshot(checkpoint.Selection{All: true}))
-	packs, _ := filepath.Glob(filepath.Join(r.Opts.Dir, "objects/pack/pack-*"))
+	packs, err := filepath.Glob(filepath.Join(r.Opts.Dir, "objects/pack/pack-*"))
+	if err != nil || len(packs) != 3 {
+		t.Fatalf("there are a pack, its index and its mark: %q, %v", packs, err)
+	}
 	for _, name := range packs {
 		good, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		os.Chmod(name, 0o600)
+		put := func(text []byte) {
+			if err := errors.Join(os.Chmod(name, 0o600), os.WriteFile(name, text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for i := range good {
 			bad := bytes.Clone(good)
 			bad[i] ^= 1 << (i % 8)
-			os.WriteFile(name, bad, 0o600)
+			put(bad)
 			s, err := checkpoint.Open(checkpoint.Options{Dir: r.Opts.Dir, ReadOnly: true})
 			if err != nil {
 				continue
@@ -375,6 +382,6 @@ func TestAnyFlippedByteOfAPackIsNoticed(t *testing.T) {
 			}
 			s.Close()
 		}
-		os.WriteFile(name, good, 0o600)
+		put(good)
 	}
 }

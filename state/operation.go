@@ -7,7 +7,7 @@ import "github.com/go-json-experiment/json/jsontext"
 // itself: in the run that it begins, or in the intent of the move that it makes.
 type Operation struct {
 	ID        string `json:"id"`
-	Command   string `json:"command"`   // run, resume, retry, rollback, undo, restore, skip
+	Command   string `json:"command"`   // run, resume, retry, rollback, undo, restore, skip, or the verb of a gate's answer
 	Arguments string `json:"arguments"` // digest of what else was asked for; they may hold secrets
 	Time      Time   `json:"time"`
 	// Answered: the answer is complete, and nothing of the operation is left to be done.

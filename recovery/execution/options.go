@@ -40,8 +40,9 @@ type Options struct {
 	Command   string           // what to tell others that find the lock
 	BreakLock string           // lockId of a holder to be ignored, where locks cannot be trusted
 	Fresh     bool             // start over if nothing at all is left of the state
-	// ReplaceStore continues from the workspace as it is if the store, or the
-	// newest checkpoint in it, is gone.
+	// ReplaceStore is the answer of hank doctor --fix: what can be read of damaged packs is
+	// kept, a move that cannot be finished is undone, and if the store, or the newest
+	// checkpoint in it, is gone, the workspace as it is becomes the next one.
 	ReplaceStore bool
 	Unfinished   Unfinished
 	// Refill brings back into the store what may have been lost, before anything
