@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"hank/internal/vfs"
@@ -34,13 +36,13 @@ func (w watched) Rename(from, to string) error {
 func TestReadersSayThatAnExecutionIsBeingCreated(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "x")
-	seen, reading := 0, false
+	var seen atomic.Int32
+	var reading sync.Mutex // the state is written beside the opening
 	see := func() {
-		if _, err := os.Lstat(filepath.Join(root, layout.Dir)); err != nil || reading {
+		if _, err := os.Lstat(filepath.Join(root, layout.Dir)); err != nil || !reading.TryLock() {
 			return
 		}
-		reading = true
-		defer func() { reading = false }()
+		defer reading.Unlock()
 		v, err := Read(root)
 		if err != nil {
 			t.Errorf("%v", err)
@@ -49,7 +51,7 @@ func TestReadersSayThatAnExecutionIsBeingCreated(t *testing.T) {
 		if !v.Live {
 			return // it is not locked yet
 		}
-		seen++
+		seen.Add(1)
 		if !v.Creating() || len(v.Report.Findings) > 0 || v.Blocked != nil {
 			t.Errorf("creating %v, findings %v, blocked %v", v.Creating(), v.Report.Findings, v.Blocked)
 		}
@@ -65,8 +67,8 @@ func TestReadersSayThatAnExecutionIsBeingCreated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen < 5 {
-		t.Errorf("only %d looks", seen)
+	if n := seen.Load(); n < 5 {
+		t.Errorf("only %d looks", n)
 	}
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
