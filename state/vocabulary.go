@@ -264,7 +264,7 @@ type Codon struct {
 	Model          string   `json:"model,omitempty"`
 	FallbackOf     string   `json:"fallbackOf,omitempty"`     // the codon's own model, where Model is another one because its provider did not let it work, or it cannot be used here
 	BaseCheckpoint SHA      `json:"baseCheckpoint,omitempty"` // the commit that the codon started from
-	Interrupted    string   `json:"interrupted,omitempty"`    // see InterruptedByCrash and the constants beside it
+	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop, pause, refusal, usage_limit, fallback or budget
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
 	ProjectHead    string   `json:"projectHead,omitempty"`    // HEAD of the project's own git, which hank never moves
 	// Reply is what the user has said at a gate, as the prompt of the attempt got it.
