@@ -45,7 +45,7 @@ func TestIndexesAreMadeAgainFromTheirPacks(t *testing.T) {
 		"one gone":              {func() { remove(t, one) }, "the index of 1 pack of the checkpoint store is gone", nil},
 		"all junk":              {each(func(index string) { put(t, index, []byte("junk")) }), "it is in quarantine, and made again", []byte("junk")},
 		"empty":                 {func() { put(t, one, nil) }, "it is in quarantine, and made again", []byte{}},
-		"cut":                   {func() { put(t, one, b.files[one][:1100]) }, "it is in quarantine, and made again", b.files[one][:1100]},
+		"cut":                   {func() { put(t, one, b.files[one][:1000]) }, "it is in quarantine, and made again", b.files[one][:1000]},
 		"flipped":               {func() { put(t, one, flipped) }, "its checksum is wrong", flipped},
 		"another pack's":        {func() { put(t, one, b.files[other]) }, "it was made for another pack", b.files[other]},
 		"one gone, one flipped": {func() { put(t, one, flipped); remove(t, other) }, "the index of 1 pack of the checkpoint store is gone", flipped},

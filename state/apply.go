@@ -22,11 +22,11 @@ var moves = map[CodonStatus][]CodonStatus{
 	Skipped:             nil,
 }
 
-// Apply returns the state after a transition that is at journal position
-// seq, which is above that of s, but for a Rebased: that begins anew. It is pure: s stays
-// valid and unchanged, and shares with the result everything that did not change. The cost
-// is that of the change and of the list of runs; that of a Rebased is the whole state's. The error is an *IllegalMoveError, or a *NewerError if the state that
-// a Rebased carries is a newer hank's.
+// Apply returns the state after a transition at journal position seq, which is above that of
+// s, but for a Rebased: that begins anew. It is pure: s stays valid and unchanged, and shares
+// with the result everything that did not change. The cost is that of the change and of the
+// list of runs; that of a Rebased is the whole state's. The error is an *IllegalMoveError, or
+// a *NewerError if the state that a Rebased carries is a newer hank's.
 func Apply(s *State, seq uint64, t Transition) (*State, error) {
 	if seq <= s.Seq && t.Type() != (Rebased{}).Type() {
 		return nil, illegal(t, "event %d is not after event %d", seq, s.Seq)

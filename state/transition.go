@@ -15,8 +15,8 @@ type TransitionType string
 // any other type do not change the state.
 const TransitionEvent = "state.transition"
 
-// Transition is one legal move of the state. The concrete types are
-// below and in the files of what they are about (gate.go, answer.go, sentinels.go); each is the data of its TransitionType in the journal.
+// Transition is one legal move of the state: the data of its TransitionType in the journal.
+// The concrete types are below, and in gate.go, answer.go and sentinels.go.
 type Transition interface {
 	Type() TransitionType
 	// scope names the run and codon that the event is about, for filters.
