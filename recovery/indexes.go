@@ -9,7 +9,6 @@ import (
 
 	"hank/checkpoint"
 	"hank/checkpoint/packdb"
-	"hank/internal/term"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 )
@@ -32,8 +31,12 @@ func planIndexes(s *subject) ([]Repair, error) {
 	if len(gone) == 0 {
 		return repairs, nil
 	}
-	return append(repairs, Repair{Severity: finding.Mended, Found: fmt.Sprintf("the index of %s of the checkpoint store is gone", term.Count(len(gone), "pack")),
-		Will: "the next command makes it again", Did: "it is made again",
+	found, them, made := "the index of 1 pack of the checkpoint store is gone", "it", "it is made"
+	if n := len(gone); n > 1 {
+		found, them, made = fmt.Sprintf("the indexes of %d packs of the checkpoint store are gone", n), "them", "they are made"
+	}
+	return append(repairs, Repair{Severity: finding.Mended, Found: found,
+		Will: "the next command makes " + them + " again", Did: made + " again",
 		do: func(_ context.Context, x *execution.Execution, _ *Repair) error {
 			for _, p := range gone {
 				if err := x.Store.WriteIndex(p); err != nil {

@@ -41,7 +41,7 @@ func TestIndexesAreMadeAgainFromTheirPacks(t *testing.T) {
 		says string
 		kept []byte
 	}{
-		"all gone":              {each(func(index string) { remove(t, index) }), "packs of the checkpoint store is gone", nil},
+		"all gone":              {each(func(index string) { remove(t, index) }), "packs of the checkpoint store are gone", nil},
 		"one gone":              {func() { remove(t, one) }, "the index of 1 pack of the checkpoint store is gone", nil},
 		"all junk":              {each(func(index string) { put(t, index, []byte("junk")) }), "it is in quarantine, and made again", []byte("junk")},
 		"empty":                 {func() { put(t, one, nil) }, "it is in quarantine, and made again", []byte{}},
