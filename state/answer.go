@@ -55,8 +55,8 @@ func (s *State) admit(t Transition, o *Operation) error {
 	return nil
 }
 
-// applyTo keeps the answer with the run of the operation, or in the list.
-func (t OperationAnswered) applyTo(s *State) error {
+// apply keeps the answer with the run of the operation, or in the list.
+func (t OperationAnswered) apply(s *State) error {
 	o := t.Operation
 	if err := s.admit(t, &o); err != nil {
 		return err

@@ -36,68 +36,49 @@ func Apply(s *State, seq uint64, t Transition) (*State, error) {
 	if !next.spent.known {
 		next.spent = next.addUp()
 	}
-	if err := next.apply(t); err != nil {
+	if err := t.apply(&next); err != nil {
 		return nil, err
 	}
 	return &next, nil
 }
 
-func (s *State) apply(t Transition) error {
-	switch t := t.(type) {
-	case Rebased:
-		return s.rebase(t)
-	case InitialCheckpointSet:
-		if s.InitialCheckpoint != "" {
-			return illegal(t, "the initial checkpoint is %s already", s.InitialCheckpoint)
-		}
-		s.InitialCheckpoint, s.Base = t.SHA, t.SHA
-		return nil
-	case PlanSet:
-		return s.setPlan(t)
-	case PlanGrown:
-		return s.growPlan(t)
-	case RunStarted:
-		return s.startRun(t)
-	case RunPaused:
-		return s.pauseRun(t)
-	case RunCompleted:
-		return s.endRun(t, t.RunID, func(r *Run) { r.Status, r.EndTime = StatusCompleted, &t.EndTime })
-	case RunFailed:
-		return s.endRun(t, t.RunID, func(r *Run) {
-			r.Status, r.EndTime, r.EndReason, r.EndDetail = StatusFailed, &t.EndTime, t.Reason, t.Detail
-		})
-	case RunCrashed:
-		return s.endRun(t, t.RunID, func(r *Run) {
-			r.Status, r.EndTime, r.EndReason, r.EndDetail = StatusCrashed, &t.EndTime, EndCrash, t.Detail
-		})
-	case CodonStarted:
-		return s.startCodon(t)
-	case CodonTransitioned:
-		return s.moveCodon(t)
-	case CostsUpdated:
-		return s.updateCosts(t)
-	case CheckpointCreated:
-		return s.noteCheckpoint(t)
-	case IntentOpened:
-		if s.Intent != nil {
-			return illegal(t, "a %s is under way (%s)", s.Intent.Kind, s.Intent.ID)
-		}
-		if err := s.admit(t, t.Intent.Operation); err != nil {
-			return err
-		}
-		intent := t.Intent
-		s.Intent = &intent
-		return nil
-	case IntentClosed:
-		return s.closeIntent(t)
-	case BranchesRemoved:
-		return s.removeBranches(t)
-	case LimitsSet:
-		return s.setLimits(t)
-	case interface{ applyTo(*State) error }: // those that came later bring their own part of the table
-		return t.applyTo(s)
+// What follows is the transition table: each type names the function that says when the
+// transition is legal, and what it does. The rows of the other types are beside them.
+
+func (t Rebased) apply(s *State) error              { return s.rebase(t) }
+func (t InitialCheckpointSet) apply(s *State) error { return s.setInitialCheckpoint(t) }
+func (t PlanSet) apply(s *State) error              { return s.setPlan(t) }
+func (t PlanGrown) apply(s *State) error            { return s.growPlan(t) }
+func (t RunStarted) apply(s *State) error           { return s.startRun(t) }
+func (t RunPaused) apply(s *State) error            { return s.pauseRun(t) }
+func (t RunCompleted) apply(s *State) error         { return s.endRun(t, t.RunID, t.end) }
+func (t RunFailed) apply(s *State) error            { return s.endRun(t, t.RunID, t.end) }
+func (t RunCrashed) apply(s *State) error           { return s.endRun(t, t.RunID, t.end) }
+func (t CodonStarted) apply(s *State) error         { return s.startCodon(t) }
+func (t CodonTransitioned) apply(s *State) error    { return s.moveCodon(t) }
+func (t CostsUpdated) apply(s *State) error         { return s.updateCosts(t) }
+func (t CheckpointCreated) apply(s *State) error    { return s.noteCheckpoint(t) }
+func (t IntentOpened) apply(s *State) error         { return s.openIntent(t) }
+func (t IntentClosed) apply(s *State) error         { return s.closeIntent(t) }
+func (t BranchesRemoved) apply(s *State) error      { return s.removeBranches(t) }
+func (t LimitsSet) apply(s *State) error            { return s.setLimits(t) }
+
+func (t RunCompleted) end(r *Run) { r.Status, r.EndTime = StatusCompleted, &t.EndTime }
+
+func (t RunFailed) end(r *Run) {
+	r.Status, r.EndTime, r.EndReason, r.EndDetail = StatusFailed, &t.EndTime, t.Reason, t.Detail
+}
+
+func (t RunCrashed) end(r *Run) {
+	r.Status, r.EndTime, r.EndReason, r.EndDetail = StatusCrashed, &t.EndTime, EndCrash, t.Detail
+}
+
+func (s *State) setInitialCheckpoint(t InitialCheckpointSet) error {
+	if s.InitialCheckpoint != "" {
+		return illegal(t, "the initial checkpoint is %s already", s.InitialCheckpoint)
 	}
-	return s.applyGate(t)
+	s.InitialCheckpoint, s.Base = t.SHA, t.SHA
+	return nil
 }
 
 func (s *State) rebase(t Rebased) error {
@@ -369,6 +350,18 @@ func (s *State) noteCheckpoint(t CheckpointCreated) error {
 			s.Position = &at
 		}
 	}
+	return nil
+}
+
+func (s *State) openIntent(t IntentOpened) error {
+	if s.Intent != nil {
+		return illegal(t, "a %s is under way (%s)", s.Intent.Kind, s.Intent.ID)
+	}
+	if err := s.admit(t, t.Intent.Operation); err != nil {
+		return err
+	}
+	intent := t.Intent
+	s.Intent = &intent
 	return nil
 }
 

@@ -125,27 +125,17 @@ func init() {
 	register[HoldReleased]()
 }
 
-// applyGate applies the transitions of this file.
-func (s *State) applyGate(t Transition) error {
-	switch t := t.(type) {
-	case GateRequested:
-		return s.requestGate(t)
-	case GateAnswered:
-		return s.answerGate(t)
-	case GateClosed:
-		return s.closeGate(t)
-	case HoldSet:
-		hold := t.Hold
-		s.Hold = &hold
-		return nil
-	case HoldReleased:
-		if s.Hold == nil {
-			return illegal(t, "the execution is not held")
-		}
-		s.Hold = nil
-		return nil
+func (t GateRequested) apply(s *State) error { return s.requestGate(t) }
+func (t GateAnswered) apply(s *State) error  { return s.answerGate(t) }
+func (t GateClosed) apply(s *State) error    { return s.closeGate(t) }
+func (t HoldSet) apply(s *State) error       { s.Hold = &t.Hold; return nil }
+
+func (t HoldReleased) apply(s *State) error {
+	if s.Hold == nil {
+		return illegal(t, "the execution is not held")
 	}
-	return illegal(t, "unknown transition")
+	s.Hold = nil
+	return nil
 }
 
 // baseAfter is what the next codon starts from once a record has got its next form. One

@@ -24,15 +24,11 @@ func (t IterationJudged) scope() (RunID, CodonID) {
 
 func init() { register[IterationJudged]() }
 
-// hollow tells of a transition that carries nothing of what it is about.
-func (t IterationJudged) hollow() bool   { return t.Judgement == nil }
-func (t RunStarted) hollow() bool        { return t.Run == nil }
-func (t CodonStarted) hollow() bool      { return t.Record == nil }
-func (t CodonTransitioned) hollow() bool { return t.Record == nil }
+func (t IterationJudged) incomplete() bool { return t.Judgement == nil }
 
-// applyTo takes in the verdict. Nothing but the plan depends on it, so that
+// apply takes in the verdict. Nothing but the plan depends on it, so that
 // it is legal at any time after the iteration, once.
-func (t IterationJudged) applyTo(s *State) error {
+func (t IterationJudged) apply(s *State) error {
 	j, run := t.Judgement, s.Run(t.RunID)
 	current := s.Current()
 	switch {

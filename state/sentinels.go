@@ -12,13 +12,13 @@ func (SentinelsUpdated) Type() TransitionType { return "SentinelsUpdated" }
 
 func (t SentinelsUpdated) scope() (RunID, CodonID) { return t.RunID, t.CodonID }
 
-func (t SentinelsUpdated) hollow() bool { return t.Sentinels == nil }
+func (t SentinelsUpdated) incomplete() bool { return t.Sentinels == nil }
 
 func init() { register[SentinelsUpdated]() }
 
-// applyTo makes it part of the live record, whatever its status: a call can be answered
+// apply makes it part of the live record, whatever its status: a call can be answered
 // before the agent has a session.
-func (t SentinelsUpdated) applyTo(s *State) error {
+func (t SentinelsUpdated) apply(s *State) error {
 	run := s.Run(t.RunID)
 	if run == nil || run.Paused != nil || run.live == nil || run.live.CodonID != t.CodonID {
 		return illegal(t, "codon %s is not in progress in run %s", t.CodonID, t.RunID)

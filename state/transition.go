@@ -16,11 +16,13 @@ type TransitionType string
 const TransitionEvent = "state.transition"
 
 // Transition is one legal move of the state: the data of its TransitionType in the journal.
-// The concrete types are below, and in gate.go, answer.go and sentinels.go.
+// The concrete types are below, and in gate.go, iteration.go, answer.go and sentinels.go.
 type Transition interface {
 	Type() TransitionType
 	// scope names the run and codon that the event is about, for filters.
 	scope() (RunID, CodonID)
+	// apply changes a copy of the state, or says why the transition is not legal: see Apply.
+	apply(*State) error
 }
 
 type (
@@ -296,6 +298,13 @@ func TypeIn(data []byte) (TransitionType, bool) {
 	return TransitionType(name), ok && more
 }
 
+// partial is a transition that carries a run or a record, and means nothing without it.
+type partial interface{ incomplete() bool }
+
+func (t RunStarted) incomplete() bool        { return t.Run == nil }
+func (t CodonStarted) incomplete() bool      { return t.Record == nil }
+func (t CodonTransitioned) incomplete() bool { return t.Record == nil }
+
 // Decode reads the data of a TransitionEvent.
 func Decode(data jsontext.Value) (Transition, error) {
 	var env envelope
@@ -310,7 +319,7 @@ func Decode(data jsontext.Value) (Transition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", env.Transition.Type, err)
 	}
-	if h, ok := t.(interface{ hollow() bool }); ok && h.hollow() {
+	if p, ok := t.(partial); ok && p.incomplete() {
 		return nil, fmt.Errorf("decoding %s: the run or the record that it is about is missing", env.Transition.Type)
 	}
 	return t, nil

@@ -16,10 +16,18 @@
 // changes a state that Apply has returned, or what it leads to: older and newer states
 // share it.
 //
-// This file is the vocabulary. transition.go names what can happen, apply.go
-// defines what may follow what, record.go makes the next form of a codon's record,
-// document.go writes and reads state.json, validate.go has what a record needs,
-// lineagepath.go answers questions. Package consistency checks a whole state.
+// Where things are:
+//
+//   - the model: vocabulary.go (this file), with gate.go, judgement.go, operation.go, limits.go,
+//     bill.go, failure.go, names.go and time.go for its parts, and list.go for its lists
+//   - what can happen: transition.go, gate.go, iteration.go, answer.go, sentinels.go; what may
+//     follow what: apply.go; the next form of a record: record.go, and what it needs: validate.go
+//   - state.json and events: document.go, fastdecode.go, resulting.go, redact.go
+//   - questions: lineagepath.go, caveats.go, money.go, summary.go (the head of a long state),
+//     removal.go (what hank gc may remove)
+//   - a state that is built otherwise: adopt.go (of another system), rebuild.go (from records)
+//
+// Package consistency checks a whole state.
 package state
 
 import (
