@@ -136,19 +136,30 @@ func aliveOnly(err error) error {
 	return nil
 }
 
+// following is a turn from its start to the end of its agent.
+type following struct {
+	*turn
+	process  *keeper.Process
+	command  proc.Identity // of the agent
+	gone     bool          // the agent has ended, and what it has left is being ended
+	began    time.Time
+	heard    time.Time   // the agent's last line
+	told     bool        // quiet was told of this silence
+	stopping bool        // observe or tick have asked the agent to end
+	deadline *time.Timer // when observe's stop is carried out
+	out      ended
+}
+
 // follow handles all that happens until the agent has ended.
 func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (ended, error) {
-	var res ended
 	if err := t.started(p.PID()); err != nil {
 		p.Kill()
-		return res, err
+		return ended{}, err
 	}
-	began, heard := time.Now(), time.Now()
+	f := following{turn: t, process: p, command: p.Identity(), began: time.Now(), heard: time.Now(), deadline: time.NewTimer(0)}
+	f.deadline.Stop()
+	defer f.deadline.Stop()
 	t.watch.PID = p.PID()
-	told := false // of this silence
-	stop := time.NewTimer(0)
-	stop.Stop()
-	defer stop.Stop()
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	var timeout <-chan time.Time // exact: a turn may be shorter than a tick, and there may be many
@@ -157,79 +168,97 @@ func (t *turn) follow(ctx context.Context, p *keeper.Process, lines *backlog) (e
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	done, stopping := ctx.Done(), false
-	command, gone := p.Identity(), false
+	done := ctx.Done()
 	for {
+		var err error
 		select {
 		case line, more := <-lines.queue:
 			if !more {
-				return res, nil
+				return f.out, nil
 			}
-			if heard = time.Now(); told {
-				told = false
-				t.quiet(nil, false)
-			}
-			ends, err := t.line(line)
+			err = f.hear(line)
 			lines.done(line)
-			if err != nil {
-				p.Kill()
-				return res, err
-			}
-			switch {
-			case ends && t.lastWord == 0:
-				t.stop(p)
-			case ends && !stopping:
-				stopping = true
-				stop.Reset(t.lastWord)
-			}
-		case <-stop.C:
+		case <-f.deadline.C:
 			t.stop(p)
-		case s := <-t.requests:
-			switch stop, force := t.signalled(s); {
-			case force:
-				p.Kill()
-			case stop:
-				t.stop(p)
-			}
+		case r := <-t.requests:
+			f.obey(r)
 		case now := <-tick.C:
-			ends, err := t.tick(now)
-			if err != nil {
-				p.Kill()
-				return res, err
-			}
-			if ends && !stopping {
-				stopping = true
-				t.stop(p)
-			}
-			if t.quiet != nil && !res.silent && !gone {
-				over := t.silence > 0 && now.Sub(heard) > t.silence && !told
-				if e := t.watch.Look(heard, now, t.wants(), over); e != nil {
-					told = told || over
-					if t.quiet(e, over) {
-						res.silent = true
-						t.stop(p)
-					}
-				}
-			}
-			if t.limit > 0 && now.Sub(began) > t.limit && !res.overTime {
-				res.overTime = true
-				t.stop(p)
-			}
-			if gone {
-				continue
-			}
-			if verdict, _ := command.Check(); verdict == proc.Dead {
-				gone = true
-				t.waitFor("ending the processes that it has left")
-			}
+			err = f.look(now)
 		case <-timeout:
-			res.timedOut = true
+			f.out.timedOut = true
 			t.stop(p)
 		case <-done:
 			t.stop(p)
 			done = nil
 		}
+		if err != nil {
+			p.Kill()
+			return f.out, err
+		}
 	}
+}
+
+// hear takes in a line of the agent, which may be its last.
+func (f *following) hear(line printed) error {
+	if f.heard = time.Now(); f.told {
+		f.told = false
+		f.quiet(nil, false)
+	}
+	ends, err := f.line(line)
+	switch {
+	case err != nil:
+		return err
+	case ends && f.lastWord == 0:
+		f.stop(f.process)
+	case ends && !f.stopping:
+		f.stopping = true
+		f.deadline.Reset(f.lastWord)
+	}
+	return nil
+}
+
+// obey carries out a request of the user.
+func (f *following) obey(r Request) {
+	switch stop, force := f.signalled(r); {
+	case force:
+		f.process.Kill()
+	case stop:
+		f.stop(f.process)
+	}
+}
+
+// look asks, a few times a second, whether a limit is over and whether the agent has ended.
+func (f *following) look(now time.Time) error {
+	ends, err := f.tick(now)
+	if err != nil {
+		return err
+	}
+	if ends && !f.stopping {
+		f.stopping = true
+		f.stop(f.process)
+	}
+	if f.quiet != nil && !f.out.silent && !f.gone {
+		over := f.silence > 0 && now.Sub(f.heard) > f.silence && !f.told
+		if e := f.watch.Look(f.heard, now, f.wants(), over); e != nil {
+			f.told = f.told || over
+			if f.quiet(e, over) {
+				f.out.silent = true
+				f.stop(f.process)
+			}
+		}
+	}
+	if f.limit > 0 && now.Sub(f.began) > f.limit && !f.out.overTime {
+		f.out.overTime = true
+		f.stop(f.process)
+	}
+	if f.gone {
+		return nil
+	}
+	if verdict, _ := f.command.Check(); verdict == proc.Dead {
+		f.gone = true
+		f.waitFor("ending the processes that it has left")
+	}
+	return nil
 }
 
 // stop asks the agent, and all that it has started, to end.
