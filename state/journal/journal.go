@@ -232,24 +232,6 @@ func (j *Journal) Append(events ...Event) error {
 	return nil
 }
 
-// unchanged returns why nothing may be appended: somebody else has changed the current
-// segment. A change in spite of which that is possible is left to Changed.
-func (j *Journal) unchanged() error {
-	fi, err := j.fs.Lstat(j.path(current))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		err = fmt.Errorf("%w: %w", ErrForeign, err)
-	case err != nil:
-	case fi.Size() != j.size:
-		err = fmt.Errorf("%w: it has %d bytes instead of %d", ErrForeign, fi.Size(), j.size)
-	case j.mark != nil && !os.SameFile(fi, j.mark):
-		err = fmt.Errorf("%w: it is another file", ErrForeign)
-	case j.mark != nil && j.foreign == nil && !fi.ModTime().Equal(j.mark.ModTime()):
-		j.foreign = fmt.Errorf("%w at %s", ErrForeign, fi.ModTime().Format(time.TimeOnly)) // Changed tells it
-	}
-	return err
-}
-
 // Sync makes all appended events durable. They are acknowledged when it
 // returns nil.
 func (j *Journal) Sync() error {
