@@ -177,7 +177,7 @@ func (f *foreseen) passGates(r request.Request, a request.Answers, st startpoint
 			}
 			f.remark(fmt.Sprintf("codon %s fails (%s), and is tried again on the workspace %s", final.CodonID, final.FailureReason.Message, where))
 			if gate.At(f.State) == nil { // else its gate before it comes again first
-				f.Redone = final.CodonID
+				f.Redone = cmp.Or(f.Redone, final.CodonID)
 				return nil
 			}
 		default:
@@ -279,32 +279,18 @@ func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.St
 	return nil
 }
 
-// resume foresees a command for an execution that there is.
+// resume foresees a command for an execution that there is: the state in which the next opening
+// leaves it, the program that the command would follow, where it would begin, what it would run
+// there, and what it would ask about the workspace.
 func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error, r request.Request, a request.Answers) error {
-	v := f.View
-	s := v.State
-	switch {
-	case v.Live:
-		f.Over, f.Code = "a run is in progress", exitcode.Held
-		return nil
-	case s.Hold != nil:
-		f.Over, f.Code, f.Unmoved = "the execution is held; to let it run: `hank release`", exitcode.Waiting, true
-		return nil
-	case v.Blocked != nil && !v.Unfinished():
-		return f.asks(v.Blocked)
-	case s.Intent != nil: // which the opening finishes
-		closed, err := state.Apply(s, s.Seq+1, state.IntentClosed{ID: s.Intent.ID})
-		if err != nil {
-			return err
-		}
-		s = closed
-	}
-	codon, err := history.CodonAt(s, string(r.Codon))
-	if err != nil {
+	s, err := f.opened()
+	if err != nil || s == nil {
 		return err
 	}
-	r.Codon = codon
-	store, err := v.Store()
+	if r.Codon, err = history.CodonAt(s, string(r.Codon)); err != nil {
+		return err
+	}
+	store, err := f.View.Store()
 	if err != nil {
 		return err
 	}
@@ -312,46 +298,106 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if s, err = f.choose(store, s, live, loadErr, r, a); err != nil || f.Program == nil {
 		return err
 	}
-	var from *history.Target
-	if r.From != "" {
-		if due := history.BranchDue(v, r.From); due != nil {
-			return due
-		}
-		t, err := history.BranchTarget(s, store, r.From)
-		if err != nil {
-			return err
-		}
-		from = &t
-	}
-	var late *finding.DecisionError
-	if a.Restore {
-		if late, err = v.LateQuestion(ctx, store); err != nil {
-			return err
-		}
-	}
-	if late == nil { // else the answer has the codon done again
-		if s, err = history.Concluded(s); err != nil {
-			return err
-		}
-	}
-	if s, err = history.Closed(v, s); err != nil {
-		return err
-	}
-	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from, VerdictDue: runtime.AwaitsVerdict(s, f.Program)}, r, a)
+	from, err := f.branch(s, store, r.From)
 	if err != nil {
 		return err
 	}
-	if st.Target != "" && from == nil {
-		if whole, err := store.IsComplete(ctx, checkpoint.SHA(st.Target)); err == nil && !whole {
-			if st, err = startpoint.Decide(startpoint.Situation{State: s, Lost: true}, r, a); err != nil {
-				return err
-			}
-		}
+	s, late, err := f.ended(ctx, s, store, a)
+	if err != nil {
+		return err
+	}
+	st, err := f.decide(ctx, s, store, from, r, a)
+	if err != nil {
+		return err
 	}
 	lost := st.Question != nil && st.Target != "" && !store.Has(checkpoint.SHA(st.Target))
-	if st.Question != nil {
+	if err := f.beginAt(ctx, s, st, r.Mode); err != nil {
+		return err
+	}
+	if err := f.until(r); err != nil {
+		return f.notYet(err)
+	}
+	early, err := f.run(ctx, st, r, a)
+	if err != nil {
+		return err
+	}
+	if st.Position != nil && !lost && !f.Unmoved {
+		f.To, f.Move = st.To, st.Kind(r.Mode)
+	}
+	if from != nil || lost || late != nil || early || f.Unmoved {
+		return nil
+	}
+	return f.edited(ctx, s, store, st, r.Mode, a)
+}
+
+// opened is the state as the next opening leaves it; nil: the command would run nothing.
+func (f *foreseen) opened() (*state.State, error) {
+	v := f.View
+	s := v.State
+	switch {
+	case v.Live:
+		f.Over, f.Code = "a run is in progress", exitcode.Held
+		return nil, nil
+	case s.Hold != nil:
+		f.Over, f.Code, f.Unmoved = "the execution is held; to let it run: `hank release`", exitcode.Waiting, true
+		return nil, nil
+	case v.Blocked != nil && !v.Unfinished():
+		return nil, f.asks(v.Blocked)
+	case s.Intent != nil: // which the opening finishes
+		return state.Apply(s, s.Seq+1, state.IntentClosed{ID: s.Intent.ID})
+	}
+	return s, nil
+}
+
+// branch is the checkpoint that the run would start from; nil: that of the execution.
+func (f *foreseen) branch(s *state.State, store *checkpoint.Store, from string) (*history.Target, error) {
+	if from == "" {
+		return nil, nil
+	}
+	if due := history.BranchDue(f.View, from); due != nil {
+		return nil, due
+	}
+	t, err := history.BranchTarget(s, store, from)
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// ended is the state once the run that was left is closed. late is a question about the end of
+// its codon that the answers have decided: the codon is done again.
+func (f *foreseen) ended(ctx context.Context, s *state.State, store *checkpoint.Store, a request.Answers) (_ *state.State, late *finding.DecisionError, err error) {
+	if a.Restore {
+		if late, err = f.View.LateQuestion(ctx, store); err != nil {
+			return nil, nil, err
+		}
+	}
+	if late == nil {
+		if s, err = history.Concluded(s); err != nil {
+			return nil, nil, err
+		}
+	}
+	s, err = history.Closed(f.View, s)
+	return s, late, err
+}
+
+// decide works out where the command would begin, as the runtime does.
+func (f *foreseen) decide(ctx context.Context, s *state.State, store *checkpoint.Store, from *history.Target, r request.Request, a request.Answers) (startpoint.Start, error) {
+	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from, VerdictDue: runtime.AwaitsVerdict(s, f.Program)}, r, a)
+	if err == nil && st.Target != "" && from == nil {
+		if whole, unknown := store.IsComplete(ctx, checkpoint.SHA(st.Target)); unknown == nil && !whole {
+			st, err = startpoint.Decide(startpoint.Situation{State: s, Lost: true}, r, a)
+		}
+	}
+	if err == nil && st.Question != nil {
 		f.Asks = append(f.Asks, st.Question.Open)
 	}
+	return st, err
+}
+
+// beginAt takes in where the command would begin, and the plan there.
+func (f *foreseen) beginAt(ctx context.Context, s *state.State, st startpoint.Start, mode request.Mode) (err error) {
+	v := f.View
 	there := *s
 	if st.Position != nil {
 		there.Position = st.Position
@@ -365,41 +411,9 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	} else if data.Change != nil {
 		f.remark(data.Change.Warning(v.Meta, f.State))
 	}
-	f.Before = startpoint.Before(f.State, st, r.Mode)
+	f.Before = startpoint.Before(f.State, st, mode)
 	for _, e := range f.State.ExecutionPlan() {
 		f.Entries = append(f.Entries, e.Entry)
-	}
-	if err := f.until(r); err != nil {
-		return f.notYet(err)
-	}
-	if f.Awaits = st.End == nil && runtime.AwaitsVerdict(f.State, f.Program); f.Awaits {
-		f.remark(fmt.Sprintf("whether loop %s continues is decided first", f.Entries[f.State.Next()-1].LoopContext.LoopID))
-	}
-	early := false // it ends before it looks at the workspace
-	if st.End != nil {
-		f.Over, f.Code = completed, st.End.Code
-		if early = st.End.Reason != ""; early {
-			f.Over = verdict.About(*st.End)
-		}
-	} else if g := gate.At(f.State); g != nil && !f.Awaits && g.Waiting() && !g.Expired(time.Now()) && !r.Wait && st.Target == "" && st.Resumed == nil {
-		early = true
-		f.asksAt(g)
-	} else if g == nil && !f.Awaits && f.State.Next() == len(f.Entries) { // the hank has the codon no more that is done again
-		f.Over, f.Code = completed, exitcode.Done
-	} else if err := f.bound(); err != nil || f.Over != "" {
-		return f.notYet(err)
-	} else if err := f.passGates(r, a, st); err != nil {
-		return err
-	} else if f.Over == "" {
-		if r.Hank = cmp.Or(r.Hank, v.Meta.HankPath); a.Frozen || len(f.Asks) > 0 { // it may be another than the stored copy
-			r.Hank = ""
-		}
-		if err := f.look(ctx, r, st); err != nil {
-			return err
-		}
-	}
-	if st.Position != nil && !lost && !f.Unmoved {
-		f.To, f.Move = st.To, st.Kind(r.Mode)
 	}
 	if st.Redo != nil {
 		f.Redone = st.Redo.CodonID
@@ -407,10 +421,50 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 	if st.Resumed != nil {
 		f.Resumed = st.Resumed.CodonID
 	}
-	if from != nil || lost || a.KeepsTree(r.Mode) || late != nil || a.Restore && (f.To != "" || r.Mode != request.ModeRun) || early || f.Unmoved {
+	return nil
+}
+
+// run foresees what comes first: the end of the hank, a gate, or the agents of what is to run.
+// early: the command would end before it looks at the workspace.
+func (f *foreseen) run(ctx context.Context, st startpoint.Start, r request.Request, a request.Answers) (early bool, err error) {
+	if f.Awaits = st.End == nil && runtime.AwaitsVerdict(f.State, f.Program); f.Awaits {
+		f.remark(fmt.Sprintf("whether loop %s continues is decided first", f.Entries[f.State.Next()-1].LoopContext.LoopID))
+	}
+	if st.End != nil {
+		f.Over, f.Code = completed, st.End.Code
+		if early = st.End.Reason != ""; early {
+			f.Over = verdict.About(*st.End)
+		}
+		return early, nil
+	}
+	g := gate.At(f.State)
+	switch {
+	case f.Awaits:
+	case g == nil && f.State.Next() == len(f.Entries): // the hank has the codon no more that is done again
+		f.Over, f.Code = completed, exitcode.Done
+		return false, nil
+	case g != nil && g.Waiting() && !g.Expired(time.Now()) && !r.Wait && st.Target == "" && st.Resumed == nil:
+		f.asksAt(g)
+		return true, nil
+	}
+	if err := f.bound(); err != nil || f.Over != "" {
+		return false, f.notYet(err)
+	}
+	if err := f.passGates(r, a, st); err != nil || f.Over != "" {
+		return false, err
+	}
+	if r.Hank = cmp.Or(r.Hank, f.View.Meta.HankPath); a.Frozen || len(f.Asks) > 0 { // it may be another than the stored copy
+		r.Hank = ""
+	}
+	return false, f.look(ctx, r, st)
+}
+
+// edited foresees what becomes of what somebody has changed in the workspace since its checkpoint.
+func (f *foreseen) edited(ctx context.Context, s *state.State, store *checkpoint.Store, st startpoint.Start, mode request.Mode, a request.Answers) error {
+	if a.KeepsTree(mode) || a.Restore && (f.To != "" || mode != request.ModeRun) {
 		return nil
 	}
-	switch ask, _, err := edits.Changed(ctx, v, s, store, st.To); {
+	switch ask, _, err := edits.Changed(ctx, f.View, s, store, st.To); {
 	case ask == nil:
 		return err
 	case a.Restore:
