@@ -128,6 +128,44 @@ func TestALimitHoldsForAPackWithItsIndex(t *testing.T) {
 	}
 }
 
+// A reference is compared under its lock: one that moves while SetRef waits for the lock
+// stays where it has moved.
+func TestAReferenceIsComparedUnderItsLock(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	const name = "refs/heads/main"
+	file, theirs := filepath.Join(dir, filepath.FromSlash(name)), ""
+	s, err := checkpoint.Init(packdb.Options{Dir: dir, FS: vfstest.Inject(vfs.OS, func(c vfstest.Call) error {
+		if c.Op != vfstest.OpLink || c.Name != file+".lock" || theirs == "" {
+			return nil
+		}
+		return os.WriteFile(file, []byte(theirs+"\n"), 0o600)
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var commits []packdb.SHA
+	for _, message := range []string{"one", "two", "theirs"} {
+		sha, err := s.Commit(context.Background(), packdb.CommitRequest{Tree: packdb.EmptyTree, Message: message, When: time.Unix(1, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commits = append(commits, sha)
+	}
+	if err := s.SetRef(name, "", commits[0]); err != nil {
+		t.Fatal(err)
+	}
+	theirs = string(commits[2])
+	var conflict *packdb.RefConflictError
+	if err := s.SetRef(name, commits[0], commits[1]); !errors.As(err, &conflict) || conflict.Have != commits[2] {
+		t.Errorf("it moved while its lock was taken: %v", err)
+	}
+	if got, err := s.Ref(name); err != nil || got != commits[2] {
+		t.Errorf("it is at %q, not at %q (%v)", got, commits[2], err)
+	}
+}
+
 // Where SetRef has moved, begun or removed a reference, that is so after a power cut that
 // keeps nothing but what was synced.
 func TestAReferenceIsWhereItWasMovedAfterAPowerCut(t *testing.T) {
