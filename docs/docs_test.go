@@ -139,7 +139,7 @@ func TestPromisesAreAttackedByTestsThatExist(t *testing.T) {
 		}
 		for _, name := range p.tests {
 			if !isThere(t, name) {
-				t.Errorf("%s: there is no test %s", p.what, name)
+				t.Errorf("%s: %s is no test: name package.Test, or script/NAME for a script of cmd/hank", p.what, name)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,14 +37,8 @@ func TestReadingOrderNamesWhatIsThere(t *testing.T) {
 			}
 		}
 		for _, m := range code.FindAllStringSubmatch(cells[5], -1) {
-			test := testName.FindStringSubmatch(m[1])
-			if test == nil {
-				t.Errorf("%q is not package.Test", m[1])
-				continue
-			}
-			files, err := filepath.Glob(filepath.Join(root, test[1], "*_test.go"))
-			if err != nil || !slices.ContainsFunc(files, func(f string) bool { return strings.Contains(read(t, f), "func "+test[2]+"(") }) {
-				t.Errorf("there is no test %s", m[1])
+			if !isThere(t, m[1]) {
+				t.Errorf("%s: %s is no test: name package.Test, or script/NAME for a script of cmd/hank", cells[1], m[1])
 			}
 		}
 	}

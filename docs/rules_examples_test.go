@@ -25,7 +25,7 @@ const (
 )
 
 var ruleExamples = map[string]ruleExample{
-	"missing-file":    elsewhere("`hank validate DIR` where DIR has no hank.json.", "cmd/hank.TestScripts"),
+	"missing-file":    elsewhere("`hank validate DIR` where DIR has no hank.json.", "script/validate"),
 	"syntax":          {wrong: `{"hank": [}`, right: `{"hank": [{"id": "a", …}]}`},
 	"byte-order-mark": {wrong: "\ufeff" + `{"hank": [{"id": "a", …}]}`, right: `{"hank": [{"id": "a", …}]}`},
 	"comment":         {wrong: "{\"hank\": [{\"id\": \"a\", …}]} // a hank", right: `{"hank": [{"id": "a", …, "description": "a hank"}]}`},
@@ -144,9 +144,9 @@ var ruleExamples = map[string]ruleExample{
 	"fallback-twice":  {wrong: `"fallback": ["haiku", "haiku"]`, right: `"fallback": ["haiku", "opus"]`},
 	"shell-override":  {wrong: `{"overrides": {"model": "shell"}, "hank": [{"id": "a", …}]}`, right: `{"overrides": {"model": "haiku"}, "hank": [{"id": "a", …}]}`},
 
-	"script-syntax":       elsewhere("`if true` without `fi` as the script of a codon.", "cmd/hank.TestScripts"),
+	"script-syntax":       elsewhere("`if true` without `fi` as the script of a codon.", "script/validate_ci"),
 	"script-crlf":         {files: map[string]string{"windows.sh": "set -eu\r\n", "unix.sh": "set -eu\n"}, wrong: `"model": "shell", "promptFile": "windows.sh"`, right: `"model": "shell", "promptFile": "unix.sh"`},
-	"command-syntax":      elsewhere("`test (` as the command of a rig, a check or a rule.", "cmd/hank.TestScripts"),
+	"command-syntax":      elsewhere("`test (` as the command of a rig, a check or a rule.", "script/validate_ci"),
 	"missing-variable":    elsewhere("`\"requirements\": {\"env\": [\"TOKEN\"]}` where TOKEN is not set.", "runtime/machine.TestWhatTheMachineLacks"),
 	"missing-program":     elsewhere("`\"requirements\": {\"tools\": [\"jq\"]}` where jq is not installed.", "runtime/machine.TestWhatTheMachineLacks"),
 	"fallback-begins":     elsewhere("A codon with a model of Codex, where `codex` is not installed, and with a fallback to a model of Claude Code, which can be used.", "runtime/machine.TestACodonThatBeginsWithItsFallbackIsSaid"),
@@ -156,5 +156,5 @@ var ruleExamples = map[string]ruleExample{
 	"sandbox-place":       elsewhere("`\"sandbox\": \"workspace\"` where the workspace has the execution in it.", "runtime/machine.TestWhatTheMachineLacks"),
 	"target-exists":       elsewhere("A rig copies to `src`, and the workspace has a `src` already.", "runtime/machine.TestWhatTheMachineLacks"),
 	"unknown-variable":    elsewhere("`HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUTS=5` in the environment.", "plan.TestEnvironmentSettings"),
-	"sentinel-not-loaded": elsewhere("A sentinel with an anthropic model, where ANTHROPIC_API_KEY is not set.", "cmd/hank.TestScripts"),
+	"sentinel-not-loaded": elsewhere("A sentinel with an anthropic model, where ANTHROPIC_API_KEY is not set.", "script/sentinels"),
 }

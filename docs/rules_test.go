@@ -3,7 +3,6 @@ package docs
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -109,17 +108,6 @@ func (e ruleExample) judge(text, id string, second bool) []string {
 	return slices.Compact(rules)
 }
 
-// testExists reports whether a test, package/of/it.TestName, is in the package.
-func testExists(t *testing.T, name string) bool {
-	t.Helper()
-	m := testName.FindStringSubmatch(name)
-	if m == nil {
-		return false
-	}
-	files, err := filepath.Glob(filepath.Join(root, m[1], "*_test.go"))
-	return err == nil && slices.ContainsFunc(files, func(f string) bool { return strings.Contains(read(t, f), "func "+m[2]+"(") })
-}
-
 // The page of the rules is made from the table of rules and from examples, and what is
 // wrong there breaks exactly that rule, and what is right none.
 func TestThePageOfRulesIsTrue(t *testing.T) {
@@ -140,8 +128,8 @@ func TestThePageOfRulesIsTrue(t *testing.T) {
 			continue
 		case e.words != "":
 			fmt.Fprintf(&out, "\n%s Test: `%s`.\n", e.words, e.test)
-			if !testExists(t, e.test) {
-				t.Errorf("%s: there is no test %s", r.ID, e.test)
+			if !isThere(t, e.test) {
+				t.Errorf("%s: %s is no test: name package.Test, or script/NAME for a script of cmd/hank", r.ID, e.test)
 			}
 			continue
 		}
