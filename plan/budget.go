@@ -30,7 +30,7 @@ const slack = 1e-9
 // budgetRules reports budgets that contradict themselves, and those that do
 // not do what they seem to.
 func (h *Hank) budgetRules(out *diagnostic.Reporter) {
-	whole := scope{pointer: "/overrides/budget", what: "the hank"}
+	whole := scope{pointer: "/overrides/budget", what: "the hank", children: make([]child, 0, len(h.Items))}
 	if h.Overrides != nil {
 		whole.budget = h.Overrides.Budget
 	}

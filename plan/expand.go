@@ -139,7 +139,7 @@ func (p *Program) Grow(entries []Entry, last int, o Outcome) (drop int, add []En
 // an entry without one changes nothing. outcome must know finitely many
 // entries.
 func (p *Program) Derive(outcome func(CodonID) (Outcome, bool)) []Entry {
-	var entries []Entry
+	entries := make([]Entry, 0, len(p.Hank.Items))
 	for _, item := range p.Hank.Items {
 		if item.Codon != nil {
 			entries = append(entries, Entry{Codon: item.Codon, CodonID: item.Codon.ID})

@@ -93,7 +93,7 @@ func (p *Program) index() {
 
 // references reads everything that the hank refers to.
 func (l *loader) references() {
-	h, ids := l.hank, map[CodonID]map[string]bool{}
+	h, ids := l.hank, make(map[CodonID]map[string]bool, len(l.hank.places))
 	l.prompts(h.doc, "/globalSystemPromptFile", ".", h.GlobalSystemPromptFile, agentPrompt)
 	for _, p := range h.places {
 		if p.codon == nil {
@@ -115,7 +115,7 @@ func (l *loader) references() {
 		if len(ids) == 0 { // it is the first codon
 			l.firstTargets(p)
 		}
-		ids[c.ID] = map[string]bool{}
+		ids[c.ID] = make(map[string]bool, len(c.Sentinels))
 		for i, s := range c.Sentinels {
 			l.sentinel(fmt.Sprintf("%s/sentinels/%d", p.pointer, i), s, ids[c.ID])
 		}

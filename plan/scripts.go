@@ -43,6 +43,7 @@ func (p *Program) Scripts() (all []Script) {
 		pairs[i] = "x"
 	}
 	replace := strings.NewReplacer(pairs...)
+	all = make([]Script, 0, len(p.Hank.places))
 	command := func(at place, pointer, run string) {
 		if run != "" {
 			all = append(all, Script{Pointer: at.pointer + pointer, Command: true, Owner: at.id(), Text: run})
