@@ -152,7 +152,7 @@ func newApp() *cli.App {
 			unknown = &exitcode.UsageError{Why: fmt.Sprintf("unknown command %q; %sto list all: hank help", name, meantCommand(c.App, name))}
 		},
 		Commands: []*cli.Command{
-			author.Init(), validateCommand(), author.Plan(), author.Match(), fmtCommand(), schemaCommand(), modelsCommand(),
+			author.Init(), validateCommand(), author.Plan(), author.Match(), fmtCommand(), schemaCommand(), author.Models(),
 			runCommand(), resumeCommand(), retryCommand(), rollbackCommand(), stopCommand(), skipCommand(),
 			approveCommand(), rejectCommand(), holdCommand(), releaseCommand(),
 			statusCommand(), watch.Command(), showCommand(), whyCommand(), logCommand(), eventsCommand(), upkeep.Checkpoints(), upkeep.Diff(), restoreCommand(), upkeep.Land(),

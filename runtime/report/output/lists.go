@@ -13,6 +13,7 @@ import (
 	"hank/runtime/report"
 	"hank/runtime/report/cost"
 	"hank/runtime/report/eventlog"
+	"hank/runtime/report/models"
 	"hank/runtime/report/statecheck"
 	"hank/runtime/reset"
 	"hank/runtime/transfer"
@@ -251,12 +252,12 @@ type Rules struct {
 
 // ModelNames are what hank models prints of names.
 type ModelNames struct {
-	report.ModelNames
+	models.ModelNames
 	Error *Problem `json:"error"` // why a name stands for nothing
 }
 
 // ModelNamesOf are names as they are printed.
-func ModelNamesOf(n report.ModelNames) ModelNames {
+func ModelNamesOf(n models.ModelNames) ModelNames {
 	out := ModelNames{ModelNames: n}
 	for _, name := range n.Names {
 		if name.Error != "" {

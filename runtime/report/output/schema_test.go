@@ -22,6 +22,7 @@ import (
 	"hank/runtime/harness/transcript"
 	"hank/runtime/logview"
 	"hank/runtime/report"
+	"hank/runtime/report/models"
 	"hank/state"
 )
 
@@ -78,7 +79,7 @@ type jsonSchema struct {
 var forms = map[string][]reflect.Type{
 	"init":        {reflect.TypeFor[Begun]()},
 	"validate":    {reflect.TypeFor[Validation](), reflect.TypeFor[Rules](), reflect.TypeFor[StateCheck]()},
-	"models":      {reflect.TypeFor[report.ModelList](), reflect.TypeFor[ModelNames]()},
+	"models":      {reflect.TypeFor[models.ModelList](), reflect.TypeFor[ModelNames]()},
 	"fmt":         {reflect.TypeFor[Formatted]()},
 	"schema":      {reflect.TypeFor[SchemaFiles](), reflect.TypeFor[jsonSchema]()},
 	"plan":        {reflect.TypeFor[Plan]()},

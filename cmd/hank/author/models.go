@@ -1,4 +1,4 @@
-package main
+package author
 
 import (
 	"os"
@@ -6,14 +6,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/plan/model"
 	"hank/runtime/exitcode"
-	"hank/runtime/report"
+	"hank/runtime/report/models"
 	"hank/runtime/report/output"
 )
 
-func modelsCommand() *cli.Command {
+func Models() *cli.Command {
 	return &cli.Command{
 		Name: "models", Usage: "show which models names stand for, and their prices", ArgsUsage: "[NAME...]",
 		Description: `NAME is a model as hank.json names it: sonnet, anthropic/claude-opus-4-8,
@@ -27,29 +28,29 @@ Example: hank models sonnet opus-high pi/openai/gpt-5
 Exit code 3: a NAME stands for no model.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "settings `FILE` (default: ./hankweave.json, if present)"},
-			jsonFlag,
+			call.JSONFlag,
 		},
 		Action: func(c *cli.Context) error {
-			layers, err := settings(c)
+			layers, err := call.Settings(c)
 			if err != nil {
 				return err
 			}
 			if c.NArg() == 0 {
-				return printModels(c, report.ListModels(layers.Models()))
+				return printModels(c, models.ListModels(layers.Models()))
 			}
-			return printNamed(c, report.NamedModels(layers.Models(), c.Args().Slice()))
+			return printNamed(c, models.NamedModels(layers.Models(), c.Args().Slice()))
 		},
 	}
 }
 
-func printModels(c *cli.Context, list report.ModelList) error {
+func printModels(c *cli.Context, list models.ModelList) error {
 	if c.Bool("json") {
-		return printJSON(list)
+		return call.JSON(list)
 	}
 	t := term.NewTable(os.Stdout)
 	t.Heading("model", "input", "output", "context", "released")
 	for _, m := range list.Models {
-		t.Row(append(append([]any{m.Provider + "/" + m.ID}, report.PriceCells(m.Cost, m.Limits)...), m.Released)...)
+		t.Row(append(append([]any{m.Provider + "/" + m.ID}, models.PriceCells(m.Cost, m.Limits)...), m.Released)...)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -58,10 +59,10 @@ func printModels(c *cli.Context, list report.ModelList) error {
 	return nil
 }
 
-func printNamed(c *cli.Context, named report.ModelNames) error {
+func printNamed(c *cli.Context, named models.ModelNames) error {
 	switch {
 	case c.Bool("json"):
-		if err := printJSON(output.ModelNamesOf(named)); err != nil {
+		if err := call.JSON(output.ModelNamesOf(named)); err != nil {
 			return err
 		}
 	default:
@@ -83,17 +84,17 @@ func printNamed(c *cli.Context, named report.ModelNames) error {
 			if len(n.Near) > 0 {
 				near = "; did you mean " + strings.Join(n.Near, ", ") + "?"
 			}
-			remark("hank: %s%s\n", n.Error, near)
+			call.Remark("hank: %s%s\n", n.Error, near)
 		}
 	}
 	if named.Wrong > 0 {
-		return exitWith(exitcode.Invalid)
+		return call.ExitWith(exitcode.Invalid)
 	}
 	return nil
 }
 
 func printOrigins(origins []model.Origin) {
 	for _, o := range origins {
-		say("%s\n", term.Count(o.Models, "model")+" from "+report.OriginSentence(o))
+		call.Say("%s\n", term.Count(o.Models, "model")+" from "+models.OriginSentence(o))
 	}
 }

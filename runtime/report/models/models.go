@@ -1,4 +1,8 @@
-package report
+// Package models is what hank models tells, as data: the models of a registry with their
+// prices, or what names stand for, and where the facts come from.
+//
+// It reads a registry, and decides nothing.
+package models
 
 import (
 	"cmp"
