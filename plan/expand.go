@@ -83,7 +83,7 @@ func (p *Program) AwaitsVerdict(at Entry, rest []Entry, o Outcome) bool {
 
 // AwaitsVerdict is the same of a program that was read at a glance.
 func (p Outline) AwaitsVerdict(at Entry, rest []Entry, o Outcome) bool {
-	for _, item := range p.items {
+	for _, item := range p.Items {
 		if item.Loop != nil && at.LoopContext != nil && item.Loop.ID == at.LoopContext.LoopID {
 			return item.Loop.awaits(at, rest, o)
 		}

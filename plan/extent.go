@@ -6,7 +6,7 @@ import (
 )
 
 // Extent is how many codons a plan comes to in the end, as far as that is known
-// while it runs.
+// while it runs. The zero value is that of a plan of which nothing is known.
 type Extent struct {
 	Codons int  // those in the plan, and those that its loops add up to their limits
 	AtMost bool // a budget or a verdict may end one of its loops earlier
@@ -39,30 +39,27 @@ func (e *Extent) add(l *Loop, from int) {
 	e.AtMost = e.AtMost || l.budgeted() || l.TerminateOn.Judged()
 }
 
-// Items are the codons and loops, as far as they were read.
-func (o Outline) Items() []Item { return o.items }
-
 // Extent is that of a plan of so many entries, of which those before next have ended.
-// entry is the one that is next; nil: the plan is done.
+// entry is the one that is next; nil: the plan is done, or has no entries yet.
 func (o Outline) Extent(entries, next int, entry *Entry) Extent {
 	at := -1
 	if entry != nil {
-		at = slices.IndexFunc(o.items, func(item Item) bool {
+		at = slices.IndexFunc(o.Items, func(item Item) bool {
 			if item.Loop != nil {
 				return entry.LoopContext != nil && item.Loop.ID == entry.LoopContext.LoopID
 			}
 			return entry.LoopContext == nil && item.Codon.ID == entry.Codon.ID
 		})
 	}
-	if at < 0 {
+	if at < 0 && entries > 0 {
 		return Extent{Codons: entries}
 	}
 	e := Extent{Codons: next}
-	for i, item := range o.items[at:] {
+	for i, item := range o.Items[max(at, 0):] {
 		switch {
 		case item.Loop == nil:
 			e.Codons++
-		case i == 0:
+		case i == 0 && entry != nil:
 			e.Codons -= entry.LoopContext.CodonIndexInLoop
 			e.add(item.Loop, entry.LoopContext.Iteration)
 		default:
@@ -88,7 +85,7 @@ func (l *Loop) budgeted() bool {
 // String is the extent in a few characters: 11, ≤11, or ? where nobody knows.
 func (e Extent) String() string {
 	switch {
-	case e.Open:
+	case e.Open, e.Codons == 0:
 		return "?"
 	case e.AtMost:
 		return "≤" + strconv.Itoa(e.Codons)
@@ -99,7 +96,7 @@ func (e Extent) String() string {
 // Text is the extent in words, before "codons".
 func (e Extent) Text() string {
 	switch {
-	case e.Open:
+	case e.Open, e.Codons == 0:
 		return "an unknown number of"
 	case e.AtMost:
 		return "at most " + strconv.Itoa(e.Codons)

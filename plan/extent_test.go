@@ -26,6 +26,9 @@ func TestTheExtentOfAPlanIsKnownFromTheStart(t *testing.T) {
 			t.Fatalf("%s: %s", name, diagnostic.Text(ds))
 		}
 		entries := p.Initial()
+		if e := outlineOf(t, p).Extent(0, 0, nil); e.String() != c.want {
+			t.Errorf("%s, before it is laid out: %s, want %s", name, e, c.want)
+		}
 		for i := 0; i < len(entries) && i < 20; i++ {
 			e := p.Extent(len(entries), loopOfEntry(entries), i)
 			if again := outlineOf(t, p).Extent(len(entries), i, &entries[i]); again.String() != e.String() || !e.Open && again != e {
@@ -41,7 +44,7 @@ func TestTheExtentOfAPlanIsKnownFromTheStart(t *testing.T) {
 			t.Errorf("%s, at the end: %+v, %d entries", name, e, len(entries))
 		}
 	}
-	for e, want := range map[Extent]string{{Codons: 3}: "3", {Codons: 3, AtMost: true}: "at most 3", {Codons: 3, AtMost: true, Open: true}: "an unknown number of"} {
+	for e, want := range map[Extent]string{{Codons: 3}: "3", {Codons: 3, AtMost: true}: "at most 3", {Codons: 3, AtMost: true, Open: true}: "an unknown number of", {}: "an unknown number of"} {
 		if got := e.Text(); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}

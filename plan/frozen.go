@@ -127,33 +127,38 @@ func Thaw(open func(path string) ([]byte, error)) (*Program, error) {
 	return p, nil
 }
 
-// Outline is a frozen program as far as lists of executions tell of it.
+// Outline is a hank as far as lists of executions tell of it.
 type Outline struct {
 	Name  string // that it gives itself; empty if it has none
-	items []Item
+	Items []Item
 }
 
-// FrozenOutline reads no more than it needs of what Thaw reads. Of what cannot be read
-// it knows nothing.
+// FrozenOutline is OutlineOf of a frozen program. It reads no more than it needs of what Thaw reads.
 func FrozenOutline(open func(path string) ([]byte, error)) (o Outline) {
 	var m struct {
 		Hank string `json:"hank"`
 	}
+	if data, err := open(manifestPath); err != nil || json.Unmarshal(data, &m) != nil {
+		return o
+	}
+	text, _ := open(frozenDir + m.Hank)
+	return OutlineOf(text)
+}
+
+// OutlineOf reads the text of a hank. Of what cannot be read it knows nothing.
+func OutlineOf(text []byte) (o Outline) {
 	var hank struct {
 		Meta struct {
 			Name string `json:"name"`
 		} `json:"meta"`
 		Items []outlined `json:"hank"`
 	}
-	if data, err := open(manifestPath); err != nil || json.Unmarshal(data, &m) != nil {
-		return o
-	}
-	if data, err := open(frozenDir + m.Hank); err != nil || json.Unmarshal(data, &hank) != nil {
+	if json.Unmarshal(text, &hank) != nil {
 		return o
 	}
 	o.Name = hank.Meta.Name
 	for _, at := range hank.Items {
-		o.items = append(o.items, at.item())
+		o.Items = append(o.Items, at.item())
 	}
 	return o
 }

@@ -600,8 +600,7 @@ func (v *View) HasCheckpoint(sha state.SHA) bool {
 	return store.Has(checkpoint.SHA(sha))
 }
 
-// HankName is the name that the hank of the execution gives itself; empty if it has
-// none, or nothing has run yet.
+// HankName is the name that the hank of the execution gives itself; empty if it has none.
 func (v *View) HankName() string { return v.programOutline().Name }
 
 // Extent is how many codons the plan comes to.
@@ -618,15 +617,19 @@ func (v *View) Extent() plan.Extent {
 }
 
 // Items are the codons and loops of the frozen program, as far as it can be read.
-func (v *View) Items() []plan.Item { return v.programOutline().Items() }
+func (v *View) Items() []plan.Item { return v.programOutline().Items }
 
-// programOutline is the frozen program, as far as it can be read at a glance.
+// programOutline is the frozen program, as far as it can be read at a glance; before the first
+// run has frozen one, the hank that it would freeze.
 func (v *View) programOutline() plan.Outline {
 	if v.outline != nil {
 		return *v.outline
 	}
 	v.outline = &plan.Outline{}
 	if v.State.Program == "" {
+		if text, err := vfs.ReadFile(v.fs, v.Meta.HankPath); err == nil && v.Head.Planned == 0 {
+			*v.outline = plan.OutlineOf(text)
+		}
 		return *v.outline
 	}
 	store, err := v.Store()

@@ -227,7 +227,7 @@ func whose(scope string) string {
 // ProgressText is how many codons are finished, and how many of them only so to speak.
 func ProgressText(done int, of plan.Extent, c state.Caveats) string {
 	text := fmt.Sprintf("%d of %s finished", done, of.Text())
-	if of.Open {
+	if of.Open || of.Codons == 0 {
 		text = fmt.Sprintf("%d finished of an unknown number", done)
 	}
 	if n := len(c.Skipped); n > 0 {
