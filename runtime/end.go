@@ -213,10 +213,13 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		}
 	}
 	d.timed(s, res)
-	if res.Extent = (plan.Extent{Codons: res.Planned}); d.program != nil {
+	if d.program != nil {
 		d.lookAhead(s.Next())
 		res.Extent = d.extent
+	} else {
+		res.Extent = d.frozenExtent(s)
 	}
+	res.Expected = res.Extent.String()
 	var used string // of a budget that has not ended the run
 	res.Next, used = question.Next(s, d.program, out, d.replay != nil || d.noop)
 	switch res.Hold = s.Hold; out.Reason {
@@ -235,6 +238,17 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 		}
 	}
 	return res
+}
+
+// frozenExtent is what the plan of a state comes to by the frozen program, for a command that
+// has ended before it took up a program. A reader of the execution says the same.
+func (d *driver) frozenExtent(s *state.State) plan.Extent {
+	entries, done := s.ExecutionPlan(), s.Next()
+	var next *plan.Entry
+	if done < len(entries) {
+		next = &entries[done].Entry
+	}
+	return githistory.ProgramOutline(d.x.Store, s.Program).Extent(len(entries), done, next)
 }
 
 // keepsFrozen is a command that runs codons, with the option to follow the frozen program.

@@ -49,8 +49,8 @@ type Status struct {
 	EndReason state.EndReason `json:"endReason,omitempty"`
 	Paused    *state.Pause    `json:"paused,omitempty"` // the run could not continue; a finding says what to do
 	Done      int             `json:"codonsDone"`
-	Planned   int             `json:"codonsPlanned"`
-	Extent    plan.Extent     `json:"-"` // what that comes to
+	Planned   int             `json:"codonsPlanned"` // in the plan by now: a loop adds an iteration when the one before it has ended
+	Extent    plan.Extent     `json:"-"`             // what that comes to
 	Next      state.CodonID   `json:"nextCodon,omitempty"`
 	Awaits    state.CodonID   `json:"awaitsVerdict,omitempty"` // the loop about which the next run decides first: it may continue before nextCodon
 	LiveCodon *state.Codon    `json:"liveCodon,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/shell"
+	"hank/plan"
 	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
@@ -40,9 +41,10 @@ func Notify(ctx context.Context, r request.Request, ui request.UI, res *Result, 
 // unopened is the result where the execution could not be opened: as far as it
 // can be read.
 func unopened(r request.Request, err error) *Result {
-	res := &Result{Schema: Schema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Err: err, Execution: request.Absolute(cmp.Or(r.Execution, "."))}
+	res := &Result{Schema: Schema, Code: verdict.CodeOf(err), Message: verdict.Sentence(err), Err: err, Expected: plan.Extent{}.String(), Execution: request.Absolute(cmp.Or(r.Execution, "."))}
 	if v, readErr := recovery.Read(res.Execution); readErr == nil {
 		res.Done, res.Planned, res.Bill = v.State.Next(), len(v.State.ExecutionPlan()), v.State.Bill()
+		res.Expected = v.Extent().String()
 		res.Workspace, res.Output, res.Caveats = v.Layout.Workspace, v.Meta.Output, v.Head.Caveats
 	}
 	return res

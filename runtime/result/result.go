@@ -34,7 +34,8 @@ type Result struct {
 	Verdict   verdict.Verdict `json:"verdict,omitempty"` // on the run, for people
 	Message   string          `json:"message"`
 	Done      int             `json:"codonsDone"`
-	Planned   int             `json:"codonsPlanned"`
+	Planned   int             `json:"codonsPlanned"`     // in the plan by now: a loop adds an iteration when the one before it has ended
+	Expected  string          `json:"codonsExpected"`    // how many codons the plan comes to, as text: 9, ≤12, or ? where it is not known
 	Codon     state.CodonID   `json:"codonId,omitempty"` // the one that ended the run
 	state.Bill
 	Limits    state.Limits        `json:"limits,omitzero"` // of the execution

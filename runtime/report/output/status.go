@@ -17,7 +17,8 @@ import (
 // Status is what hank status prints.
 type Status struct {
 	*report.Status
-	StartedAt     *state.Time    `json:"startedAt"` // the first run
+	Expected      string         `json:"codonsExpected"` // how many codons the plan comes to, as text: 9, ≤12, or ? where it is not known
+	StartedAt     *state.Time    `json:"startedAt"`      // the first run
 	LastEventAt   *state.Time    `json:"lastEventAt"`
 	LastEventSeq  uint64         `json:"lastEventSeq"` // of the last event that the state knows
 	HankPath      *string        `json:"hankPath"`
@@ -52,7 +53,7 @@ type Decision struct {
 
 // StatusOf is a status as it is printed.
 func StatusOf(s *report.Status) *Status {
-	out := &Status{Status: s, StartedAt: at(s.Began), LastEventAt: at(s.LastEvent), LastEventSeq: s.Seq, HankPath: null(s.Hank),
+	out := &Status{Status: s, Expected: s.Extent.String(), StartedAt: at(s.Began), LastEventAt: at(s.LastEvent), LastEventSeq: s.Seq, HankPath: null(s.Hank),
 		NextCodon: null(s.Next), NextGate: null(s.NextGate), AwaitsLoop: null(s.Awaits), NextCommand: programsOwn(s.Command, s.Choices), NextAdvice: null(s.After),
 		ResumeCommand: null(s.Resume), FinishCommand: null(s.Finish), Decisions: decisionsOfStatus(s),
 		LiveCodon: recordOf(s.LiveCodon), LastCodon: recordOf(s.LastCodon), Hold: holdOf(s.Hold)}
