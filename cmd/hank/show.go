@@ -135,7 +135,7 @@ func printAttempts(c *cli.Context, list *report.Attempts, err error) error {
 		if i == 0 && list.Finish != "" {
 			finish = commandForThis(c, list.Finish) + report.Before(list.FinishFirst)
 		}
-		printCodon(c, k, finish)
+		printCodon(c, k, finish, list.Transcript(k))
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func showLoop(c *cli.Context, v *recovery.View, id state.CodonID) error {
 	return t.Flush()
 }
 
-func printCodon(c *cli.Context, k report.Attempt, finish string) {
+func printCodon(c *cli.Context, k report.Attempt, finish, transcript string) {
 	say("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Verdict, max(k.Attempt, 1), k.RunID)
 	line := func(label, format string, args ...any) {
 		say("  %-12s %s\n", label, term.Sprintf(format, args...))
@@ -217,8 +217,8 @@ func printCodon(c *cli.Context, k report.Attempt, finish string) {
 	if k.SessionCheckpoint != "" {
 		line("session kept", "checkpoint %s", report.Short(k.SessionCheckpoint))
 	}
-	if k.ClaudeLogPath != "" {
-		line("transcript", "%s", k.ClaudeLogPath)
+	if transcript != "" {
+		line("transcript", "%s", transcript)
 	}
 	for _, n := range k.Notes {
 		line("note", "%s", n)

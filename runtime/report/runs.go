@@ -12,6 +12,7 @@ import (
 	"hank/plan"
 	"hank/plan/config"
 	"hank/recovery"
+	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/harness"
 	"hank/runtime/history"
@@ -55,6 +56,17 @@ type Attempts struct {
 
 	Finish      string `json:"-"` // the command that does the newest again, which a budget interrupted
 	FinishFirst string `json:"-"` // what must be done before it
+
+	layout layout.Layout // of the execution
+}
+
+// Transcript is the file that has the transcript of one of the attempts, as a path from here;
+// empty: none has.
+func (a *Attempts) Transcript(of Attempt) string {
+	if of.ClaudeLogPath == "" {
+		return ""
+	}
+	return term.ShortPath(a.layout.Resolve(of.ClaudeLogPath))
 }
 
 // Attempt is a record with the run that holds it.
@@ -145,7 +157,7 @@ func ListSession(v *recovery.View, id string, limit int, before, option string) 
 
 // attemptsOf are those attempts of runs that are meant, newest first.
 func attemptsOf(v *recovery.View, runs []*state.Run, option string, meant func(*state.Codon) bool) *Attempts {
-	out := &Attempts{Schema: 1, Codons: []Attempt{}}
+	out := &Attempts{Schema: 1, Codons: []Attempt{}, layout: v.Layout}
 	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); meant(k) {
