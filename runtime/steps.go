@@ -360,9 +360,13 @@ func (d *driver) take(r codon.Request) {
 func (d *driver) announce(e plan.Entry, index, number, most int, allowed state.USD) progress.CodonBegun {
 	begun := progress.CodonBegun{Codon: e.CodonID, Name: e.Codon.Name, Number: index + 1, Extent: d.extent, Attempt: number, Attempts: most}
 	d.show(begun)
+	left := -1
+	if most := d.request.StopAfter; most > 0 {
+		left = max(0, most-d.finished-1)
+	}
 	d.ui.Monitor.Change(func(now *codon.Activity) {
 		*now = codon.Activity{Codon: e.CodonID, Number: index + 1, Extent: d.extent, Since: time.Now(), Attempt: number, Attempts: most, Allowed: allowed,
-			Next: progress.Following(d.program.Hank, e)}
+			Next: progress.Following(d.program.Hank, e, d.bounds.Codon, left)}
 	})
 	return begun
 }

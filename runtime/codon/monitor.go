@@ -19,7 +19,7 @@ type Activity struct {
 	Attempt  int               // from 1
 	Attempts int               // that there are at most; 0: nobody knows
 	Allowed  state.USD         // what the attempt may cost; 0: there is no limit
-	Next     string            // what follows in the plan: codons, and loops as a whole
+	Next     string            // what follows in the run: codons, and loops as a whole
 	Since    time.Time         // when the attempt began; where no codon is running, when the step did
 	Cost     state.USD         // of the attempt so far
 	Replayed state.USD         // the part of it that is not paid

@@ -50,11 +50,12 @@ func TestWhatTakesLongIsDoneLessOften(t *testing.T) {
 type hearing struct {
 	Host
 	stopping, dropped []Request
+	monitor           *Monitor
 }
 
 func (h *hearing) Stopping(r Request) { h.stopping = append(h.stopping, r) }
 func (h *hearing) Dropped(r Request)  { h.dropped = append(h.dropped, r) }
-func (h *hearing) Monitor() *Monitor  { return nil }
+func (h *hearing) Monitor() *Monitor  { return h.monitor }
 func (h *hearing) Say(string, ...any) {}
 
 // A stop or a skip of what has ended when the request is taken ends nothing else.
@@ -94,3 +95,17 @@ type asking struct {
 }
 
 func (h *asking) Requests() <-chan Request { return h.requests }
+
+// Who watches is promised no codon that does not come: a stop ends the run, a skip does not.
+func TestNothingFollowsAStop(t *testing.T) {
+	t.Parallel()
+	for signal, want := range map[Signal]string{StopAfterCodon: "", StopNow: "", StopForce: "", SkipCodon: "b"} {
+		h := &hearing{monitor: new(Monitor)}
+		h.monitor.Change(func(now *Activity) { now.Next = "b" })
+		a := &attempt{Spec: Spec{Entry: plan.Entry{CodonID: "a"}}, host: h}
+		a.signalled(Request{Signal: signal})
+		if got := h.monitor.Now().Next; got != want {
+			t.Errorf("signal %d: %q follows, want %q", signal, got, want)
+		}
+	}
+}

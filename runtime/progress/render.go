@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -314,36 +315,55 @@ func liveBlock(a codon.Activity, now time.Time, columns, rows int) []string {
 // mostNext is how much of what follows is named.
 const mostNext = 5
 
-// Following names what follows an entry of the plan: codons, and each loop once.
-func Following(h *plan.Hank, e plan.Entry) string {
+// Following names what follows an entry of the plan in a run: codons, and each loop once. The run
+// ends with the codon until, and with as many codons after the entry as left says; where until is
+// empty and left below 0, it goes to the end of the plan.
+func Following(h *plan.Hank, e plan.Entry, until plan.CodonID, left int) string {
 	var next []string
-	passed := false
+	passed, over := false, e.CodonID == until || left == 0
+	add := func(name string, last bool) {
+		if !over {
+			next = append(next, name)
+			over = last || len(next) == left
+		}
+	}
 	for _, item := range h.Items {
 		switch l := e.LoopContext; {
 		case passed && item.Loop != nil:
-			next = append(next, fmt.Sprintf("%s (a loop)", item.Loop.ID))
+			add(fmt.Sprintf("%s (a loop)", item.Loop.ID), iterates(item.Loop, until))
 		case passed:
-			next = append(next, string(item.Codon.ID))
+			add(string(item.Codon.ID), item.Codon.ID == until)
 		case l == nil:
 			passed = item.Codon != nil && item.Codon.ID == e.CodonID
 		case item.Loop != nil && item.Loop.ID == l.LoopID:
 			passed = true
 			for _, c := range item.Loop.Codons[min(l.CodonIndexInLoop+1, len(item.Loop.Codons)):] {
-				next = append(next, string(plan.IterationID(c.ID, l.Iteration)))
+				id := plan.IterationID(c.ID, l.Iteration)
+				add(string(id), id == until)
 			}
 			switch t := item.Loop.TerminateOn; {
 			case t.Judged() || t.Type == plan.ContextExceeded:
-				next = append(next, fmt.Sprintf("perhaps %s again", l.LoopID))
+				add(fmt.Sprintf("perhaps %s again", l.LoopID), false)
 			case l.Iteration+1 < t.Limit:
-				next = append(next, fmt.Sprintf("%s again", l.LoopID))
+				add(fmt.Sprintf("%s again", l.LoopID), false)
 			}
+			over = over || iterates(item.Loop, until) // it comes in this loop or not at all
 		}
 		if len(next) > mostNext {
 			next = append(next[:mostNext], "…")
 			break
 		}
+		if over {
+			break
+		}
 	}
 	return strings.Join(next, ", ")
+}
+
+// iterates reports whether a codon is an iteration of one of a loop.
+func iterates(l *plan.Loop, id plan.CodonID) bool {
+	name, _, is := strings.Cut(string(id), "#")
+	return is && slices.ContainsFunc(l.Codons, func(c plan.Codon) bool { return string(c.ID) == name })
 }
 
 // stillRunning is the same for a file or pipe.

@@ -253,18 +253,39 @@ func TestWhatFollowsHasEachLoopOnce(t *testing.T) {
 		{plan.Entry{CodonID: "y#5", LoopContext: in(5, 1)}, "b"},
 		{plan.Entry{CodonID: "b"}, ""},
 	} {
-		if got := Following(h, c.e); got != c.want {
+		if got := Following(h, c.e, "", -1); got != c.want {
 			t.Errorf("%s: %q, want %q", c.e.CodonID, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		e     plan.Entry
+		until plan.CodonID
+		left  int
+		want  string
+	}{
+		{plan.Entry{CodonID: "a"}, "a", -1, ""},
+		{plan.Entry{CodonID: "a"}, "y#2", -1, "l (a loop)"},
+		{plan.Entry{CodonID: "a"}, "b", -1, "l (a loop), b"},
+		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "x#4", -1, ""},
+		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "y#4", -1, "y#4"},
+		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "x#5", -1, "y#4, l again"},
+		{plan.Entry{CodonID: "x#5", LoopContext: in(5, 0)}, "x#7", -1, "y#5"},
+		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "", 0, ""},
+		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "", 1, "y#4"},
+		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "b", 2, "y#4, l again"},
+	} {
+		if got := Following(h, c.e, c.until, c.left); got != c.want {
+			t.Errorf("%s in a run until %s, with %d left: %q, want %q", c.e.CodonID, c.until, c.left, got, c.want)
+		}
+	}
 	loop.TerminateOn = plan.TerminateOn{Type: plan.ContextExceeded}
-	if got := Following(h, plan.Entry{CodonID: "y#5", LoopContext: in(5, 1)}); got != "perhaps l again, b" {
+	if got := Following(h, plan.Entry{CodonID: "y#5", LoopContext: in(5, 1)}, "", -1); got != "perhaps l again, b" {
 		t.Errorf("nobody knows when the loop ends: %q", got)
 	}
 	for range 10 {
 		h.Items = append(h.Items, plan.Item{Codon: codonOf("more")})
 	}
-	if got := Following(h, plan.Entry{CodonID: "a"}); strings.Count(got, ", ") != mostNext || !strings.HasSuffix(got, ", …") {
+	if got := Following(h, plan.Entry{CodonID: "a"}, "", -1); strings.Count(got, ", ") != mostNext || !strings.HasSuffix(got, ", …") {
 		t.Errorf("%q", got)
 	}
 }
