@@ -25,8 +25,9 @@ func showCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show details of a run, codon or loop", ArgsUsage: "[RUN|CODON|LOOP]",
 		Description: `Without an argument: all runs, newest first. A codon is shown with each of its
-attempts, newest first; a loop with its iterations: what each has changed, what it
-cost, and what was decided after it. With --session: the attempts that have worked in
+attempts, newest first: review#1 is one iteration of a loop, review the newest that has begun.
+A loop is shown with its iterations: what each has changed, what it cost, and what was
+decided after it. With --session: the attempts that have worked in
 an agent's session; the beginning of its id is enough. --json has every field.
 
 Examples: hank show

@@ -14,7 +14,7 @@ func whyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "why", Usage: "explain why a codon ran, ran again or did not run", ArgsUsage: "CODON",
 		Description: `For each attempt at the codon, newest first: why it began, what its end meant for the
-plan, and whether it still counts. Reads only.
+plan, and whether it still counts. CODON is as for hank show. Reads only.
 
 Example: hank why review#1
 

@@ -142,6 +142,23 @@ func CodonToCome(s *state.State, name string) (state.CodonID, error) {
 	return "", UnknownCodon(s, id)
 }
 
+// ToRead is the name that a name of a codon stands for where a command only reads. Without the
+// number of an iteration it stands for the newest iteration that has begun. A command that
+// changes something asks for the iteration instead: another one may have begun since the user looked.
+func ToRead(s *state.State, name string) string {
+	if isCodon(s, state.CodonID(name)) {
+		return name
+	}
+	for _, r := range s.Runs { // newest first
+		for _, c := range slices.Backward(r.Codons()) {
+			if strings.HasPrefix(string(c.CodonID), name+"#") {
+				return string(c.CodonID)
+			}
+		}
+	}
+	return name
+}
+
 // UnknownRun is the error about a run that there is none of.
 func UnknownRun(runs []*state.Run, name string) error {
 	var all []string

@@ -51,7 +51,7 @@ func (d *Difference) compare(ctx context.Context, v *recovery.View, a, b string)
 	if b == "" {
 		return d.withWorkspace(ctx, v, from)
 	}
-	if d.To, err = ResolveTarget(v.State, d.store, b); err != nil {
+	if d.To, err = targetToRead(v.State, d.store, b); err != nil {
 		return err
 	}
 	to, err := TreeOf(d.store, d.To.SHA)
@@ -64,7 +64,7 @@ func (d *Difference) compare(ctx context.Context, v *recovery.View, a, b string)
 
 func fromTarget(s *state.State, store *checkpoint.Store, text string) (Target, error) {
 	if text != "" {
-		return ResolveTarget(s, store, text)
+		return targetToRead(s, store, text)
 	}
 	base := s.CurrentPosition().CheckpointSHA
 	if base == "" {

@@ -46,7 +46,7 @@ const Branches = "refs/heads/"
 func Checkpoints(ctx context.Context, s *state.State, store Store, o ListOptions) (List, error) {
 	var before state.SHA
 	if o.Before != "" {
-		t, err := ResolveTarget(s, store, o.Before)
+		t, err := targetToRead(s, store, o.Before)
 		if err != nil {
 			return List{}, err
 		}

@@ -52,6 +52,20 @@ func ResolveTarget(s *state.State, store Resolver, text string) (Target, error) 
 	return t, err
 }
 
+// targetToRead is ResolveTarget where a command only reads, see ToRead.
+func targetToRead(s *state.State, store Resolver, text string) (Target, error) {
+	t, err := ResolveTarget(s, store, text)
+	name, kind, hasKind := strings.Cut(strings.TrimPrefix(text, "codon:"), ":")
+	newest := ToRead(s, name)
+	if err == nil || newest == name {
+		return t, err
+	}
+	if hasKind {
+		newest += ":" + kind
+	}
+	return ResolveTarget(s, store, newest)
+}
+
 // known finds a checkpoint of the state by the beginning of its name, for one
 // that the store does not have.
 func known(s *state.State, prefix string) state.SHA {

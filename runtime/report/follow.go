@@ -66,7 +66,7 @@ func (f *follower) begin() error {
 	}
 	attempts, err := q.attempts(f.v)
 	if err != nil {
-		if f.q.Codon != "" && !f.q.planned(f.v.State) && len(f.v.State.ExecutionPlan()) > 0 {
+		if f.q.Codon != "" && !f.q.mayCome(f.v.State) && len(f.v.State.ExecutionPlan()) > 0 {
 			return err
 		}
 		if live := f.v.State.Current().Live(); live != nil && q.wants(f.v.State, live.CodonID) {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -168,8 +167,8 @@ func (q LogQuery) nothing(v *recovery.View, found []Attempt) error {
 	case last >= 0 && v.Live && !found[last].Status.Terminal():
 		why = fmt.Sprintf("codon %s is %s, and its agent has not started yet; to wait for it: `hank log -f`", found[last].CodonID, found[last].Status)
 	case last >= 0:
-		why = fmt.Sprintf("codon %s has no transcript: no start of its agent is recorded; see: `hank plan`", cmp.Or(q.Codon, found[last].CodonID))
-	case q.Codon != "" && !q.planned(v.State):
+		why = fmt.Sprintf("codon %s has no transcript: no start of its agent is recorded; see: `hank plan`", found[last].CodonID)
+	case q.Codon != "" && !q.named(v.State):
 		return history.UnknownCodon(v.State, q.Codon)
 	case q.Run != "" && q.Codon != "":
 		why = fmt.Sprintf("codon %s is not in run %s; see: `hank show %s`", q.Codon, q.Run, q.Run)
@@ -181,12 +180,17 @@ func (q LogQuery) nothing(v *recovery.View, found []Attempt) error {
 	return &exitcode.UsageError{Why: why}
 }
 
-// planned reports whether the plan has the codon, or an iteration of it.
-func (q LogQuery) planned(s *state.State) bool {
-	base, _, _ := strings.Cut(string(q.Codon), "#")
+// named reports whether the plan or a run has the codon, or the plan iterations of it.
+func (q LogQuery) named(s *state.State) bool {
 	return knows(s, q.Codon) || slices.ContainsFunc(s.ExecutionPlan(), func(e *state.PlanEntry) bool {
-		return strings.HasPrefix(string(e.CodonID), base+"#")
+		return strings.HasPrefix(string(e.CodonID), string(q.Codon)+"#")
 	})
+}
+
+// mayCome is named, also for an iteration that the plan may still get.
+func (q LogQuery) mayCome(s *state.State) bool {
+	name, _, _ := strings.Cut(string(q.Codon), "#")
+	return q.named(s) || LogQuery{Codon: state.CodonID(name)}.named(s)
 }
 
 // number is the attempt's number; records of another runtime have none.

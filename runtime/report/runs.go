@@ -109,7 +109,7 @@ func ListAttempts(v *recovery.View, id state.CodonID, limit int, before, option 
 	if err != nil {
 		return nil, err
 	}
-	if id, err = history.CodonAt(v.State, string(id)); err != nil {
+	if id, err = history.CodonAt(v.State, history.ToRead(v.State, string(id))); err != nil {
 		return nil, err
 	}
 	out := attemptsOf(v, runs, option, func(k *state.Codon) bool { return k.CodonID == id })

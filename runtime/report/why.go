@@ -12,7 +12,7 @@ import (
 	"hank/state/journal"
 )
 
-// Why explains a codon of an execution. The name may be relative, as in hank show.
+// Why explains a codon of an execution. The name is one as in hank show.
 func Why(v *recovery.View, name string) (why.Explanation, error) {
 	var moves []why.Move
 	// A journal that is lost, damaged or Hankweave's tells of fewer moves.
@@ -27,7 +27,7 @@ func Why(v *recovery.View, name string) (why.Explanation, error) {
 
 // WhyAfter is Why for who has read the moves.
 func WhyAfter(v *recovery.View, name string, moves []why.Move) (why.Explanation, error) {
-	id, err := history.CodonToCome(v.State, name)
+	id, err := history.CodonToCome(v.State, history.ToRead(v.State, name))
 	if err != nil {
 		return why.Explanation{}, err
 	}

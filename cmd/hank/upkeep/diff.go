@@ -20,10 +20,11 @@ import (
 func Diff() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "show changes between two checkpoints, or a checkpoint and the workspace", ArgsUsage: "[A] [B]",
-		Description: `A and B are TARGETs, see hank rollback --help. Without B: the current workspace.
-Without both: the changes since the checkpoint that the next codon starts from. Reads
-only. Without a flag it prints the files with their changed lines; --patch prints a
-patch for git apply --binary (escape sequences are removed on a terminal).
+		Description: `A and B are TARGETs, see hank rollback --help; here review is the newest of its
+iterations that has begun. Without B: the current workspace. Without both: the changes since the
+checkpoint that the next codon starts from. Reads only. Without a flag it prints the files
+with their changed lines; --patch prints a patch for git apply --binary (escape sequences are
+removed on a terminal).
 
 Examples: hank diff initial
           hank diff gather review#1 --patch | git apply --stat
