@@ -49,11 +49,11 @@ func WhyLines(e why.Explanation) (lines []string) {
 			add("and %s before: --json has all", term.Count(len(e.Attempts)-i, "attempt"))
 			break
 		}
-		counts := ""
-		if !a.Counts && a.Effect != why.Cut && a.Effect != why.EndedRun && a.Effect != why.TriedOn && a.Effect != why.Working && a.Effect != why.Standing {
-			counts = " (left behind: the execution has gone back since)"
+		left := ""
+		if a.Left {
+			left = " (left behind: the execution has gone back since)"
 		}
-		add("%s  run %s, attempt %d%s", a.Began.Local().Format(time.DateTime), a.RunID, a.Attempt, counts)
+		add("%s  run %s, attempt %d%s", a.Began.Local().Format(time.DateTime), a.RunID, a.Attempt, left)
 		add("  began because %s", oneLine(a.Because, mostOfReason))
 		add("  then          %s", oneLine(a.Then, mostOfReason))
 	}

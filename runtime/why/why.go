@@ -73,6 +73,10 @@ type Attempt struct {
 	Then    string      `json:"then"`
 	Counts  bool        `json:"counts"` // it is on the current lineage path
 	Base    state.SHA   `json:"baseCheckpoint,omitempty"`
+
+	// Left is whether the execution has gone back to before the attempt since. One that
+	// does not count may only have been interrupted, and continued or begun again.
+	Left bool `json:"-"`
 }
 
 // Explanation is what there is to say of a codon.
@@ -93,10 +97,11 @@ func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now t
 	for _, step := range s.LineagePath() {
 		counts[step.Codon] = true
 	}
+	kept := sinceMove(s)
 	for _, run := range s.Runs { // newest first
 		for i := run.Len() - 1; i >= 0; i-- {
 			if c := run.Codon(i); c.CodonID == id {
-				a := Attempt{RunID: run.RunID, Attempt: max(c.Attempt, 1), Began: c.StartTime, Counts: counts[c], Base: c.BaseCheckpoint}
+				a := Attempt{RunID: run.RunID, Attempt: max(c.Attempt, 1), Began: c.StartTime, Counts: counts[c], Base: c.BaseCheckpoint, Left: !counts[c] && !kept[run]}
 				a.Cause, a.Because = cause(s, run, i, moves)
 				a.Effect, a.Then = effect(run.Codon(i), i == run.Len()-1, run, crashed && run == s.Newest())
 				e.Attempts = append(e.Attempts, a)
@@ -105,6 +110,19 @@ func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now t
 	}
 	e.Standing, e.Summary = standing(s, id, e.Attempts, crashed, now)
 	return e
+}
+
+// sinceMove are the runs that continue each other up to where the execution is: between them
+// nobody has gone back.
+func sinceMove(s *state.State) map[*state.Run]bool {
+	runs := map[*state.Run]bool{}
+	for r := retry.Last(s); r != nil && !runs[r]; {
+		runs[r] = true
+		if at := retry.Continued(s, slices.Index(s.Runs, r)); at < len(s.Runs) {
+			r = s.Runs[at]
+		}
+	}
+	return runs
 }
 
 // cause is why the i-th record of a run began.
