@@ -176,7 +176,7 @@ func printCodon(c *cli.Context, k report.Attempt, finish, transcript string) {
 		line("to finish", "%s", finish)
 	}
 	if f := k.FailureReason; f != nil {
-		line(k.Verdict.String(), "%s%s", strings.ReplaceAll(strings.TrimSpace(f.Message), "\n", "\n               "), report.During(k.Codon))
+		line(k.Verdict.String(), "%s%s", strings.ReplaceAll(strings.TrimSpace(verdict.Beside(k.Verdict, f.Message)), "\n", "\n               "), report.During(k.Codon))
 		line("", "%s", forThis(c, k.Evidence()))
 	}
 	if k.Reply != "" {

@@ -65,7 +65,7 @@ func NeedOf(s *report.Status) *Need {
 	case s.Verdict == verdict.Refused:
 		return need(Agent, detail)
 	case s.Verdict == verdict.Budget:
-		return need(Spent, detail)
+		return need(Spent, verdict.Beside(s.Verdict, detail))
 	case s.Waiting != nil:
 		return need(Limit, s.Waiting.Says())
 	case s.Verdict == verdict.Unavailable:

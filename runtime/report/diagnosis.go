@@ -351,7 +351,7 @@ func happened(s Status, option string) string {
 	case verdict.Refused:
 		return "the provider refused the last run: " + FirstLine(s.EndDetail)
 	case verdict.Budget:
-		return "a budget ended the last run: " + FirstLine(s.EndDetail)
+		return "a budget ended the last run: " + verdict.Beside(verdict.Budget, FirstLine(s.EndDetail))
 	case verdict.Paused:
 		if s.Paused != nil {
 			why, _, _ := strings.Cut(s.Paused.Detail, "; choose: ")                    // which a finding names as long as it holds

@@ -56,9 +56,9 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 			line(string(word), "%s%s", last.CodonID, During(last))
 			break
 		}
-		line(string(word), "%s%s: %s", last.CodonID, During(last), FirstLine(last.FailureReason.Message))
+		line(string(word), "%s%s: %s", last.CodonID, During(last), verdict.Beside(word, FirstLine(last.FailureReason.Message)))
 	case s.EndDetail != "" && s.EndReason == state.EndBudget && !s.movedAway():
-		line("budget", "%s", FirstLine(s.EndDetail))
+		line("budget", "%s", verdict.Beside(verdict.Budget, FirstLine(s.EndDetail)))
 	case s.EndDetail != "" && s.Verdict == verdict.Paused:
 		line("paused", "%s", FirstLine(s.EndDetail))
 	}

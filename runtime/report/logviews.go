@@ -124,7 +124,7 @@ func (t *LogText) End(a Attempt) error {
 		text += ", " + more
 	}
 	if f := ShownCodon(a.Codon, t.option).FailureReason; f != nil && a.Verdict != verdict.Stopped {
-		if reason := t.unsaid(f.Message); reason != "" {
+		if reason := t.unsaid(verdict.Beside(a.Verdict, f.Message)); reason != "" {
 			text += ": " + reason
 		}
 	}
@@ -161,7 +161,7 @@ func endingOf(a Attempt, option string) string {
 		ending += ", " + more
 	}
 	if a.FailureReason != nil {
-		ending += ": " + ShownCodon(a.Codon, option).FailureReason.Message
+		ending += ": " + verdict.Beside(a.Verdict, ShownCodon(a.Codon, option).FailureReason.Message)
 	}
 	return ending
 }

@@ -218,7 +218,7 @@ func (r Run) Origin() string {
 // Ending is what the run recorded of its end, where the verdict does not tell all.
 func (r Run) Ending() string {
 	if r.Verdict == verdict.Budget || r.Verdict == verdict.Paused {
-		return FirstLine(r.EndDetail)
+		return verdict.Beside(r.Verdict, FirstLine(r.EndDetail))
 	}
 	return ""
 }
@@ -234,13 +234,14 @@ func (a Attempt) Took() (d time.Duration, over bool) {
 // Why is what the verdict leaves unsaid, in one line; empty if that is nothing.
 func (a Attempt) Why() string {
 	text := verdict.Qualification(a.Codon)
-	if a.FailureReason == nil || verdict.OfCodon(a.Codon, "") == verdict.Stopped {
+	word := verdict.OfCodon(a.Codon, "")
+	if a.FailureReason == nil || word == verdict.Stopped {
 		return text
 	}
 	if text != "" {
 		text += ": "
 	}
-	return text + FirstLine(a.FailureReason.Message)
+	return text + verdict.Beside(word, FirstLine(a.FailureReason.Message))
 }
 
 // Evidence is how the failure was recognized, as far as its record has that, and

@@ -224,6 +224,14 @@ func whose(scope string) string {
 	return "its budget"
 }
 
+// Beside is a reason as it is printed after the word of a verdict, which it does not repeat.
+func Beside(word Verdict, reason string) string {
+	if word == Budget {
+		return strings.TrimPrefix(reason, budget.Exhausted)
+	}
+	return reason
+}
+
 // ProgressText is how many codons are finished, and how many of them only so to speak.
 func ProgressText(done int, of plan.Extent, c state.Caveats) string {
 	text := fmt.Sprintf("%d of %s finished", done, of.Text())
