@@ -107,29 +107,48 @@ func removed(s *state.State, prefix string) (what string, at *state.Time) {
 	return "", nil
 }
 
-// names are some of the names that stand for a checkpoint that the store has: those of the
-// last codons of the lineage path, and the fixed ones.
+// names are names that stand for a checkpoint that the store has: the fixed ones, and those of
+// codons, of the lineage path first, the last ones before others. Where there are more of
+// them, it ends with an ellipsis.
 func names(s *state.State, store Resolver) []string {
-	const most = 5
+	const most = 7
 	var out []string
-	has := func(sha state.SHA) bool {
-		_, err := store.CommitInfo(checkpoint.SHA(sha))
-		return err == nil
-	}
-	if s.InitialCheckpoint != "" && has(s.InitialCheckpoint) {
-		out = append(out, "initial")
-	}
-	if t, err := lastSuccess(s); err == nil && has(t.SHA) {
-		out = append(out, "last-success")
-	}
-	steps := s.LineagePath()
-	for i := len(steps) - 1; i >= 0 && len(out) < most+2; i-- {
-		name := string(steps[i].Codon.CodonID)
-		if t, ok := EndOf(s, steps[i], ""); ok && !slices.Contains(out, name) && has(t.SHA) {
+	more := false
+	add := func(step state.LineageEntry) {
+		name := string(step.Codon.CodonID)
+		if more || slices.Contains(out, name) {
+			return
+		}
+		if t, ok := EndOf(s, step, ""); !ok || !isStored(store, t.SHA) {
+			return
+		}
+		if more = len(out) == most; !more {
 			out = append(out, name)
 		}
 	}
+	if s.InitialCheckpoint != "" && isStored(store, s.InitialCheckpoint) {
+		out = append(out, "initial")
+	}
+	if t, err := lastSuccess(s); err == nil && isStored(store, t.SHA) {
+		out = append(out, "last-success")
+	}
+	for _, step := range slices.Backward(s.LineagePath()) {
+		add(step)
+	}
+	for _, r := range s.Runs { // newest first
+		for _, c := range slices.Backward(r.Codons()) {
+			add(state.LineageEntry{Run: r, Codon: c})
+		}
+	}
+	if more {
+		out = append(out, "…")
+	}
 	return out
+}
+
+func isStored(store Resolver, sha state.SHA) bool {
+	_, err := store.CommitInfo(checkpoint.SHA(sha))
+	return err == nil
 }
 
 // resolve looks for names first, then for steps back from one.
