@@ -4,4 +4,4 @@ data=${HANK_DATA:-sample}
 [ -d "$data" ] || data=sample
 (cd "$data" && find . -type f -name '*.csv' | sed 's|^\./||' | sort) >tables.txt
 [ -s tables.txt ] || { echo "there is no table (*.csv) in $data"; exit 1; }
-echo "$(wc -l <tables.txt) tables are listed in tables.txt."
+echo "Tables listed in tables.txt: $(($(wc -l <tables.txt)))."

@@ -3,4 +3,4 @@
 if [ -n "$HANK_DATA" ] && [ -d "$HANK_DATA" ]; then
     rm -rf code && mkdir code && cp -R "$HANK_DATA"/. code/
 fi
-echo "The code is in code: $(find code -type f | wc -l) files."
+echo "The code is in code. Number of files: $(($(find code -type f | wc -l)))."
