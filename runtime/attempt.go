@@ -158,7 +158,9 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	d.rigDone, d.session = false, nil
 	if d.replay != nil {
 		spec.Harness, spec.Decided = d.replay.Harness(id), d.replay.Decision(id)
-		spec.Apply = func(ctx context.Context) error { return d.replay.ApplyFiles(ctx, d.x.Workspace, id) }
+		spec.Apply = func(ctx context.Context, cut bool, at *state.BudgetExceeded) (bool, error) {
+			return d.replay.ApplyFiles(ctx, d.x.Workspace, id, cut, at)
+		}
 		return spec
 	}
 	if d.noop {

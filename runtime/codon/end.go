@@ -16,9 +16,12 @@ import (
 func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) error {
 	s := a.judge(res)
 	if a.Apply != nil && s.Interrupted == "" {
-		if err := a.Apply(ctx); err != nil {
+		done, err := a.Apply(ctx, res.exit.Stopped, a.exceeded)
+		if err != nil {
 			s.Status = state.Failed
 			s.FailureReason = &state.FailureReason{Type: state.FailUnknown, Message: err.Error(), Class: "replay", Rule: "files"}
+		} else if !done {
+			a.notes = append(a.notes, "the recording was not played to its end: no file is changed as the recorded attempt has changed it")
 		}
 	}
 	if s.Status == state.Completed {

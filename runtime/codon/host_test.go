@@ -481,11 +481,14 @@ func TestAPlayedBackAgentsFilesAreApplied(t *testing.T) {
 	}{"applied": {nil, "completed - [agent files]"}, "not applied": {errors.New("no"), "failed replay [agent files]"}} {
 		h := newHost(t, c("a", "touch agent"))
 		spec := h.spec(0, 1)
-		spec.Apply = func(context.Context) error {
+		spec.Apply = func(_ context.Context, cut bool, _ *state.BudgetExceeded) (bool, error) {
+			if cut {
+				t.Errorf("%s: it was not cut off", name)
+			}
 			if _, err := os.Stat(filepath.Join(h.workspace, "agent")); err != nil {
 				t.Errorf("%s: before the agent has ended: %v", name, err)
 			}
-			return errors.Join(os.WriteFile(filepath.Join(h.workspace, "files"), nil, 0o600), s.err)
+			return true, errors.Join(os.WriteFile(filepath.Join(h.workspace, "files"), nil, 0o600), s.err)
 		}
 		h.must(spec, s.want)
 	}

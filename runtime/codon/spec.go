@@ -81,8 +81,9 @@ type Spec struct {
 	Breaker *breaker.Account
 
 	// Apply does to the workspace what an agent that is played back did; nil: the agent
-	// does it.
-	Apply func(context.Context) error
+	// does it. Where the playing was cut off, at a budget or else, it does all of that or
+	// nothing, and reports false for nothing.
+	Apply func(ctx context.Context, cut bool, at *state.BudgetExceeded) (done bool, err error)
 	// Idle: nothing is done, by --noop: no rig, no condition, no check, no copy.
 	Idle bool
 	// Decided is what it said about its loop.

@@ -168,23 +168,28 @@ func (r *Recording) Decision(id state.CodonID) *loop.Ballot {
 	return nil
 }
 
-// ApplyFiles does to the workspace what the recorded codon did to its own.
-func (r *Recording) ApplyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID) error {
+// ApplyFiles does to the workspace what the recorded codon did to its own. Which of it had been
+// done at a moment in between is not recorded: where the playing was cut off, it does nothing and
+// returns false, unless the budget at which that happened has ended the recorded attempt, too.
+func (r *Recording) ApplyFiles(ctx context.Context, w *checkpoint.Workspace, id state.CodonID, cut bool, at *state.BudgetExceeded) (done bool, err error) {
 	record := r.records[id]
 	if record == nil || record.BaseCheckpoint == "" || record.Checkpoint() == "" {
-		return nil
+		return true, nil
+	}
+	if was := record.BudgetExceeded; cut && (at == nil || was == nil || was.Currency != at.Currency || was.Limit != at.Limit) {
+		return false, nil
 	}
 	from, errFrom := r.store.CommitInfo(checkpoint.SHA(record.BaseCheckpoint))
 	to, errTo := r.store.CommitInfo(checkpoint.SHA(record.Checkpoint()))
 	if err := errors.Join(errFrom, errTo); err != nil {
-		return fmt.Errorf("the recorded checkpoints of codon %s: %w", id, err)
+		return false, fmt.Errorf("the recorded checkpoints of codon %s: %w", id, err)
 	}
 	report, err := restore.Restore(ctx, restore.RestoreRequest{Store: r.store, Workspace: w, From: from.Tree, To: to.Tree,
 		Removable: func(string) bool { return true }})
 	if err == nil && len(report.Refused) > 0 {
 		err = fmt.Errorf("%q %s", report.Refused[0].Path, report.Refused[0].Why)
 	}
-	return err
+	return err == nil, err
 }
 
 // Differs says in what a program differs from the recorded one.

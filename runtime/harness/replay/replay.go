@@ -8,7 +8,8 @@
 // runtime brings the workspace to the state after the codon by restoring the
 // difference between the recorded execution's checkpoints, from the last one
 // before the recorded codon to the codon's own, when the replay has ended and
-// before it takes the checkpoint.
+// before it takes the checkpoint. It does not where the replay was cut off, because when in
+// between a file was changed is not recorded.
 //
 // HANKWEAVE_REPLAY_MAX_DELAY_MS in hank's own environment keeps the recorded
 // pauses, each cut to that many milliseconds; without it nothing waits.
