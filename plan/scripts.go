@@ -58,8 +58,7 @@ func (p *Program) Scripts() (all []Script) {
 	}
 	for _, at := range p.Hank.places {
 		if at.loop != nil {
-			rule := at.loop.TerminateOn
-			for i, r := range append([]loop.Rule{rule}, rule.Of...) {
+			for i, r := range append([]loop.Rule{at.loop.TerminateOn}, at.loop.TerminateOn.Of...) {
 				pointer := "/terminateOn/until"
 				if i > 0 {
 					pointer = fmt.Sprintf("/terminateOn/of/%d/until", i-1)

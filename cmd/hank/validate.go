@@ -263,17 +263,20 @@ func printRules(c *cli.Context) error {
 
 // printStructure draws the program.
 func printStructure(p *plan.Program) {
+	var text strings.Builder // there may be ten thousand lines
+	line := func(format string, args ...any) { text.WriteString(string(term.Sprintf(format, args...))) }
 	for _, item := range p.Hank.Items {
 		if item.Codon != nil {
-			say("  %-24s %s (%s)\n", item.Codon.ID, item.Codon.Name, modelsOf(item.Codon))
+			line("  %-24s %s (%s)\n", item.Codon.ID, item.Codon.Name, modelsOf(item.Codon))
 			continue
 		}
 		l := item.Loop
-		say("  %-24s %s, repeated: %s\n", l.ID, l.Name, l.TerminateOn)
-		for _, codon := range l.Codons {
-			say("    %-22s %s (%s)\n", codon.ID, codon.Name, modelsOf(&codon))
+		line("  %-24s %s, repeated: %s\n", l.ID, l.Name, l.TerminateOn)
+		for i := range l.Codons {
+			line("    %-22s %s (%s)\n", l.Codons[i].ID, l.Codons[i].Name, modelsOf(&l.Codons[i]))
 		}
 	}
+	say("%s", term.Painted(text.String()))
 }
 
 // modelsOf are the model of a codon and those that it falls back to.
