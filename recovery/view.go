@@ -666,7 +666,7 @@ func (v *View) Validate() consistency.Validation {
 // OnlyOfOrigin reports whether all that was set aside is whole, and of the execution
 // that this is a copy of.
 func (v *View) OnlyOfOrigin() bool {
-	names := v.Quarantined()
+	names := v.Layout.Quarantined()
 	for _, name := range names {
 		why, err := os.ReadFile(filepath.Join(v.Layout.Quarantine(), name+".why"))
 		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(why)), execution.ErrOfOrigin.Error()) {
@@ -674,19 +674,4 @@ func (v *View) OnlyOfOrigin() bool {
 		}
 	}
 	return len(names) > 0
-}
-
-// Quarantined lists what was set aside.
-func (v *View) Quarantined() []string {
-	entries, err := os.ReadDir(v.Layout.Quarantine())
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".why" {
-			names = append(names, e.Name())
-		}
-	}
-	return names
 }

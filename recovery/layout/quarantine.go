@@ -21,6 +21,21 @@ type Quarantine struct {
 	Now func() time.Time
 }
 
+// Quarantined lists what was set aside.
+func (l Layout) Quarantined() []string {
+	entries, err := os.ReadDir(l.Quarantine())
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".why" {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
 // Keep keeps a copy of damaged bytes.
 func (q Quarantine) Keep(name string, content io.Reader, why error) error {
 	if err := q.Prepare(); err != nil {

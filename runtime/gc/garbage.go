@@ -145,7 +145,7 @@ func (s *sweep) files() []Garbage {
 	if aside.OnlyOfOrigin() {
 		what = "of the execution that this is a copy of, set aside"
 	}
-	for _, name := range aside.Quarantined() {
+	for _, name := range l.Quarantined() {
 		path := filepath.Join(l.Quarantine(), name)
 		list = append(list, Garbage{Kind: Quarantine, What: what, Path: path, Remove: s.old(changed(path))})
 	}

@@ -70,7 +70,7 @@ func checkpoints(ctx context.Context, v *recovery.View) (all []string) {
 	for _, end := range ends {
 		add(state.SHA(end.Before), "checkpoint %.12s cannot be read whole; it came right before checkpoint %.12s, with which the history begins there now", end.Before, end.First)
 	}
-	for _, name := range v.Quarantined() {
+	for _, name := range v.Layout.Quarantined() {
 		path := filepath.Join(v.Layout.Quarantine(), name)
 		why, _ := os.ReadFile(path + ".why") // without it there is nothing to be said
 		if !strings.Contains(string(why), githistory.ErrLostTip.Error()) {

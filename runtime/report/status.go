@@ -221,7 +221,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 	s := Status{StoreBytes: weight.Bytes, AgentBytes: weight.Agents, StoreCap: weight.Cap, Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
 		Done: v.Head.Done, Planned: v.Head.Planned, Extent: v.Extent(), Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position, Seq: st.Seq,
-		Findings: v.Report.Findings, Quarantine: v.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
+		Findings: v.Report.Findings, Quarantine: v.Layout.Quarantined(), OfOrigin: v.OnlyOfOrigin()}
 	if s.Findings = append([]finding.Finding{}, s.Findings...); v.Blocked != nil {
 		s.Findings = deferred(s.Findings)
 	}
