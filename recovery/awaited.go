@@ -31,3 +31,17 @@ func (v *View) awaited() *plan.Entry {
 	}
 	return nil
 }
+
+// grow lays the plan out as the next run does first, where hank has ended before the plan had grown.
+func (v *View) grow() {
+	if v.Live || v.store == nil || !githistory.MayGrow(v.Head) {
+		return
+	}
+	program, err := githistory.LoadProgram(v.store, v.State.Program)
+	if err != nil {
+		return // whoever needs it says so
+	}
+	if grown, err := githistory.WithPlan(v.State, program); err == nil {
+		v.State, v.Head = grown, grown.Summary()
+	}
+}

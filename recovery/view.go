@@ -256,7 +256,7 @@ func (v *View) readSummary() bool {
 	}
 	v.Head = head
 	v.conclude(m)
-	return v.Refs == nil && !v.changed
+	return v.Refs == nil && !v.changed && (v.Live || !githistory.MayGrow(v.Head))
 }
 
 // read reads the state from whichever source knows most of it.
@@ -285,6 +285,7 @@ func (v *View) read() error {
 	}
 	v.Head = m.State.Summary()
 	v.conclude(m)
+	v.grow()
 	return nil
 }
 

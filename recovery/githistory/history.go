@@ -487,11 +487,38 @@ func (g History) replan(s *state.State) (*state.State, error) {
 		g.Rep.Add(finding.Lost, "the frozen program %.12s cannot be read (%v); the plan stays as it is", s.Program, err)
 		return s, nil
 	}
-	entries, err := json.Marshal(plan.StoredEntries(Derive(program, s)))
+	return WithPlan(s, program)
+}
+
+// WithPlan is a state with the plan that a program gives there.
+func WithPlan(s *state.State, p *plan.Program) (*state.State, error) {
+	entries, err := json.Marshal(plan.StoredEntries(Derive(p, s)))
 	if err != nil {
 		return nil, err
 	}
 	return s.WithPlan(entries)
+}
+
+// MayGrow reports whether hank may have ended between the end of a codon and the growth of the plan that
+// follows from it: the next run lays the plan out first. It is true of few other states.
+func MayGrow(h state.Summary) bool {
+	run, entries, at := h.State.Newest(), h.State.ExecutionPlan(), h.Done-1-h.From
+	if run == nil || run.Status == state.StatusCompleted || run.Len() == 0 {
+		return false
+	}
+	last := run.Codon(run.Len() - 1)
+	switch of := last.LoopContext; {
+	case of == nil:
+		return false
+	case last.FailedAtGate():
+		return true
+	case at < 0 || at >= len(entries) || entries[at].CodonID != last.CodonID:
+		return false
+	case at+1 == len(entries) || entries[at+1].LoopContext == nil || entries[at+1].LoopContext.LoopID != of.LoopID:
+		return true // the loop has another iteration, or is over
+	default:
+		return entries[at+1].LoopContext.Iteration == of.Iteration && (last.ContextExceeded || last.BudgetExceeded != nil)
+	}
 }
 
 // Derive is the plan that a program gives a state: it is laid out as far as the outcomes of

@@ -206,7 +206,7 @@ func (f *foreseen) fail(g *gate.Standing, run state.RunID, steps []state.Transit
 		}
 	}
 	final = s.Run(run).Codon(s.Run(run).Len() - 1)
-	if f.State, err = history.WithPlan(s, f.Program); err != nil {
+	if f.State, err = githistory.WithPlan(s, f.Program); err != nil {
 		return nil, err
 	}
 	f.Entries = nil
@@ -403,7 +403,7 @@ func (f *foreseen) beginAt(ctx context.Context, s *state.State, st startpoint.St
 		there.Position = st.Position
 	}
 	f.Position = st.Position
-	if f.State, err = history.WithPlan(&there, f.Program); err != nil {
+	if f.State, err = githistory.WithPlan(&there, f.Program); err != nil {
 		return err
 	}
 	if data, err := datalist.Look(ctx, vfs.OS, v.Layout, v.Meta); err != nil {
@@ -484,7 +484,7 @@ func (f *foreseen) choose(store *checkpoint.Store, s *state.State, live *plan.Pr
 		if f.Program = live; live == nil {
 			return s, loadErr
 		}
-		return history.WithPlan(s, live)
+		return githistory.WithPlan(s, live)
 	}
 	frozen, err := githistory.LoadProgram(store, s.Program)
 	if err == nil {
@@ -507,7 +507,7 @@ func (f *foreseen) choose(store *checkpoint.Store, s *state.State, live *plan.Pr
 	if f.Program == nil {
 		return s, nil
 	}
-	return history.WithPlan(s, f.Program)
+	return githistory.WithPlan(s, f.Program)
 }
 
 // until looks up the codon that the command goes to.

@@ -9,6 +9,7 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
+	"hank/recovery/githistory"
 	"hank/runtime/agents"
 	"hank/state"
 )
@@ -25,6 +26,29 @@ func Concluded(s *state.State) (*state.State, error) {
 		final.CompletionCheckpoint = execution.Head(s)
 	}
 	return state.Apply(s, s.Seq+1, state.CodonTransitioned{RunID: run.RunID, Record: final})
+}
+
+// Ahead is the state that the plan of the next run is to be read from: a codon that had ended before its
+// checkpoint was made is concluded, and what follows from that is laid out.
+func Ahead(v *recovery.View) *state.State {
+	if v.Unrecorded() == nil {
+		return v.State
+	}
+	store, err := v.Store()
+	if err != nil {
+		return v.State
+	}
+	defer store.Close()
+	program, err := githistory.LoadProgram(store, v.State.Program)
+	if err != nil {
+		return v.State
+	}
+	if s, err := Concluded(v.State); err == nil {
+		if s, err = githistory.WithPlan(s, program); err == nil {
+			return s
+		}
+	}
+	return v.State
 }
 
 // Closed is the state in which the next opening leaves the newest run, if it is over without having

@@ -24,15 +24,6 @@ func Replan(x *execution.Execution, p *plan.Program) error {
 	return x.Record(state.PlanSet{Program: s.Program, HankHash: s.HankHash, Entries: entries})
 }
 
-// WithPlan is a state with the plan that a program gives there.
-func WithPlan(s *state.State, p *plan.Program) (*state.State, error) {
-	entries, err := EncodeEntries(githistory.Derive(p, s))
-	if err != nil {
-		return nil, err
-	}
-	return s.WithPlan(entries)
-}
-
 // EncodeEntries returns the entries of a plan as a transition records them.
 func EncodeEntries(entries []plan.Entry) ([]byte, error) {
 	return json.Marshal(plan.StoredEntries(entries))

@@ -115,7 +115,7 @@ func (p *Retry) follow(v *recovery.View, src *execution.Sources, r request.Reque
 	if !a.Adopt {
 		p.Uses = hankfile.OwnChanges(src.State, r, frozen, live)
 	}
-	src.State, err = history.WithPlan(src.State, live)
+	src.State, err = githistory.WithPlan(src.State, live)
 	return err
 }
 

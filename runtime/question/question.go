@@ -293,7 +293,7 @@ func raise(v *recovery.View, live *plan.Program, r request.Request) string {
 
 // taken is where a command starts that has taken a changed hank over.
 func taken(s *state.State, live *plan.Program, from *history.Target, r request.Request) (*state.State, startpoint.Start, error) {
-	there, err := history.WithPlan(s, live)
+	there, err := githistory.WithPlan(s, live)
 	if err != nil {
 		return nil, startpoint.Start{}, err
 	}
@@ -303,7 +303,7 @@ func taken(s *state.State, live *plan.Program, from *history.Target, r request.R
 	}
 	moved := *there
 	moved.Position = st.Position
-	there, err = history.WithPlan(&moved, live)
+	there, err = githistory.WithPlan(&moved, live)
 	return there, st, err
 }
 

@@ -265,7 +265,7 @@ func statusOf(v *recovery.View, in config.Layers) Status {
 		s.Command, s.Choices = v.Blocked.Command, v.Blocked.Choices()
 	}
 	s.waits(v, time.Now())
-	s.gates(v, in, time.Now())
+	s.gates(v, time.Now())
 	if last := s.LastCodon; s.Command == "hank run" && last != nil && !s.movedAway() && verdict.Resumable(last, verdict.OfCodon(last, s.Verdict)) {
 		if s.Resume = "hank resume"; recovery.SessionAbsent(v.Layout, v.HasCheckpoint, last) {
 			s.Resume = ""
@@ -537,19 +537,18 @@ func nextStep(s Status, v *recovery.View) string {
 
 // gates adds the gate that an execution is at, and what holds it. Where the user is
 // to answer, no command is named for programs.
-func (s *Status) gates(v *recovery.View, in config.Layers, now time.Time) {
+func (s *Status) gates(v *recovery.View, now time.Time) {
 	s.Hold = v.State.Hold
-	last := s.LastCodon // after a crash behind it, its loop may go on with an iteration that is not laid out
-	grows := s.EndReason == state.EndCrash && !s.Live && !s.movedAway() && s.Awaits == "" && last != nil && last.Settled() && last.LoopContext != nil
-	if grows || len(v.State.Gates) > 0 || gate.MayCome(v.Head) { // what counts of them takes all records
+	ended := v.Unrecorded() != nil // the codon: another one is next
+
+	// What counts of gates, and what follows a codon that has ended, takes all records.
+	if ended || len(v.State.Gates) > 0 || gate.MayCome(v.Head) {
 		if whole, err := recovery.Read(v.Layout.Root); err == nil {
 			v = whole
 		}
-		st := v.State
-		if p := question.Program(v, in); grows && p != nil {
-			if grown, err := history.WithPlan(st, p); err == nil {
-				st, s.Next = grown, history.NextID(grown)
-			}
+		st := history.Ahead(v)
+		if ended {
+			s.Next = history.NextID(st)
 		}
 		s.gatesOf(st, now)
 	}

@@ -11,6 +11,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
 	"hank/runtime/gate"
+	"hank/runtime/history"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -118,16 +119,17 @@ func Initial(path string, program *plan.Program) *Plan {
 
 // Of is the plan of an execution, with what has run; nil if it has none yet.
 func Of(v *recovery.View) *Plan {
-	entries := v.State.ExecutionPlan()
+	ahead := history.Ahead(v)
+	entries := ahead.ExecutionPlan()
 	if len(entries) == 0 {
 		return nil
 	}
 	p := &Plan{Schema: 1, Execution: v.Layout.Root, Hank: v.Meta.HankPath, Codons: []Planned{}, laidOut: len(entries)}
 	p.total(v.Extent())
-	next := v.State.Next()
+	next := ahead.Next()
 	refused := false // then it is not known which codon is next
 	if v.AwaitsVerdict() == "" {
-		p.NextGate, refused = gate.Ask(v.State, time.Now())
+		p.NextGate, refused = gate.Ask(ahead, time.Now())
 	}
 	newest := map[state.CodonID]state.LineageEntry{}
 	for _, step := range v.State.LineagePath() {
