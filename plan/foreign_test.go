@@ -48,3 +48,16 @@ func TestIDsOfHankweave(t *testing.T) {
 		t.Error("an empty id is taken")
 	}
 }
+
+// A sentinel with a text between answers that are data was taken once: what is stored with an
+// execution stays valid.
+func TestATextBetweenDataThatIsStoredIsTaken(t *testing.T) {
+	t.Parallel()
+	hank := withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "enum", "enumValues": ["a"]}, "joinString": "--"`)
+	dir := fstest.MapFS{"hank.json": {Data: []byte(hank)}}
+	for _, stored := range []bool{false, true} {
+		if p, found := LoadWith(dir, "hank.json", config.Layers{AnyIDs: stored}); (p != nil) != stored {
+			t.Errorf("stored %t: %v", stored, found)
+		}
+	}
+}

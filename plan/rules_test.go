@@ -281,6 +281,7 @@ var brokenHanks = []broken{
 	{name: "a sentinel without prompt", hank: withSentinel(strings.Replace(sentinelHead+onError, `"userPromptText": "x", `, "", 1)), want: "sentinel-prompt", at: `{"id": "`},
 	{name: "a conversation without system prompt", hank: withSentinel(sentinelHead + onError + `, "conversational": {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 3}}`), want: "sentinel-prompt", at: `{"trimmingStrategy"`},
 	{name: "an enum without values", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "enum"}`), want: "sentinel-output", at: `{"output"`},
+	{name: "a text between data", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "enum", "enumValues": ["a"]}, "joinString": "--"`), want: "sentinel-output", at: `"--"`, hint: "remove it"},
 	{name: "an event of sentinels", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.result", "sentinel.output"]}`), want: "sentinel-unseen", at: `"sentinel.output"`},
 	{name: "a field that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["tool.result"], "conditions": [{"operator": "equals", "path": "isErorr", "value": true}]}`), want: "sentinel-path", at: `"isErorr"`, hint: `did you mean "isError"?`},
 	{name: "a part that is not", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["codon.completed"], "conditions": [{"operator": "equals", "path": "exitStatus.kind", "value": "error"}]}`), want: "sentinel-path", at: `"exitStatus.kind"`},

@@ -45,6 +45,9 @@ func Check(at string, n *jsonshape.Node, lookup func(string) (rule, hint string,
 		if c.Output.Format != "" {
 			report(at+"/output/format", "sentinel-output", "", "format does not go with structuredOutput")
 		}
+		if c.JoinString != nil && !stored {
+			report(at+"/joinString", "sentinel-output", "remove it: each answer is a line of JSON", "joinString is between text answers, and does not go with structuredOutput")
+		}
 	}
 	if c.Model != "" {
 		if rule, hint, err := lookup(c.Model); err != nil {
