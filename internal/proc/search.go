@@ -132,12 +132,20 @@ func hasEntry(block, entry []byte) bool {
 const maxCmdLine = 80
 
 // CmdLine returns the program and the beginning of its arguments for people
-// to read, or "" if the process is gone. Values that look like secrets are
-// masked and unprintable characters replaced.
+// to read, or "" if the process is gone. Values that look like secrets, and those of
+// secrets in its environment or in that of this process, are masked before anything is
+// cut. Unprintable characters are replaced.
 func (id Identity) CmdLine() string {
 	args := cmdline(id.PID)
+	env, _ := environ(id.PID) // of one that hides it nothing more is known
 	if verdict, _ := id.Check(); verdict != Alive {
 		return ""
+	}
+	var known secret.Values
+	known.Add(strings.Split(string(env), "\x00"))
+	known.Add(os.Environ())
+	for i, arg := range args {
+		args[i] = string(known.Known([]byte(arg)))
 	}
 	return showArgs(args)
 }

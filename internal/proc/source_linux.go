@@ -221,6 +221,10 @@ func environ(pid int) ([]byte, error) {
 	return nil, nil
 }
 
+// maxArguments bounds in bytes what is read of the arguments of a process: more than is shown of
+// them and the longest secret together.
+const maxArguments = 32 << 10
+
 // cmdline returns the first arguments of a process, or its name in brackets
 // if it has none.
 func cmdline(pid int) []string {
@@ -230,7 +234,7 @@ func cmdline(pid int) []string {
 		return nil
 	}
 	defer f.Close()
-	b, _ := io.ReadAll(io.LimitReader(f, 4096))
+	b, _ := io.ReadAll(io.LimitReader(f, maxArguments))
 	if len(b) > 0 {
 		return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
 	}
