@@ -131,6 +131,7 @@ func open(ctx context.Context, x *execution.Execution) error {
 			return err
 		}
 	}
+	x.LearnSecrets()
 	if err := openJournal(x, m); err != nil {
 		return err
 	}

@@ -47,14 +47,21 @@ func locate(r Request) (string, error) {
 }
 
 func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
+	opened := false
+	defer func() { opened = true }()
 	ro := execution.Options{
 		Command: "hank " + string(r.Mode), BreakLock: a.BreakLock, Fresh: a.Fresh, Workspace: request.Absolute(r.Workspace),
 		CheckpointCap: r.Layers.Merge(nil).CheckpointCap.Limit(),
 		Limit:         r.Limit,
 		Mask:          secrets.Text,
-		Unfinished:    unfinishedFor(a),
-		Late:          decideLate(r.Mode, a, ui),
-		Synced:        bus.Synced,
+		Learn: func(load func() (*plan.Program, error)) {
+			if !opened { // what the run works on it reads itself
+				opening.Learn(secrets)(load)
+			}
+		},
+		Unfinished: unfinishedFor(a),
+		Late:       decideLate(r.Mode, a, ui),
+		Synced:     bus.Synced,
 		Appended: func(e journal.Event, s *state.State) {
 			bus.Appended(e)
 			if ui.Appended != nil {

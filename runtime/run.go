@@ -21,6 +21,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
 	"hank/runtime/history"
+	"hank/runtime/opening"
 	"hank/runtime/recording"
 	"hank/runtime/request"
 	"hank/runtime/result"
@@ -232,6 +233,6 @@ func (d *driver) prepare() {
 	present := *d.program // what was frozen had the settings of another day
 	present.Settings = d.settings
 	d.program = &present
-	agents.EachCodon(d.program, func(c *plan.Codon) { d.secrets.Add(agents.WithEnv(nil, c.Env)) })
+	opening.AddSecrets(d.secrets, d.program)
 	d.ignoreRigs = d.settings.IgnoreRigFailures != nil && *d.settings.IgnoreRigFailures
 }

@@ -6,6 +6,7 @@ import (
 	"hank/checkpoint"
 	"hank/internal/secret"
 	"hank/internal/vfs"
+	"hank/plan"
 	"hank/recovery/layout"
 	"hank/state"
 	"hank/state/journal"
@@ -88,6 +89,9 @@ type Options struct {
 	// Mask takes secrets out of a text that is about to be written into journal,
 	// state and commits; nil is secret.Text.
 	Mask func(string) string
+	// Learn is called once, before Mask is for the first time: the secrets in the program that the
+	// execution follows then can be told to Mask. load reads it. nil: nothing is called.
+	Learn func(load func() (*plan.Program, error))
 	// Warn is told what went wrong without stopping anything.
 	Warn func(string)
 	// Work is told of work that may be long when it begins, and returns what is

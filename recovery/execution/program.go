@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 
 	"hank/checkpoint"
 	"hank/plan"
@@ -59,6 +60,20 @@ func (x *Execution) freeze(ctx context.Context, p *plan.Program) (state.SHA, err
 		return "", err
 	}
 	return state.SHA(sha), x.Store.SetRef(ref, old, sha)
+}
+
+// LearnSecrets has Options.Learn called before the first text is masked.
+func (x *Execution) LearnSecrets() {
+	if x.Opts.Learn == nil {
+		return
+	}
+	mask, learn := x.Opts.Mask, sync.OnceFunc(func() {
+		x.Opts.Learn(func() (*plan.Program, error) { return x.LoadProgram(x.State().Program) })
+	})
+	x.Opts.Mask = func(text string) string {
+		learn()
+		return mask(text)
+	}
 }
 
 // LoadProgram reads a frozen program.

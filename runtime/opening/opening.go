@@ -3,7 +3,7 @@
 // Whichever command is the first after a crash closes the run that was left, and its record
 // is final then. So every opening has what that takes: the processes of the attempt are ended,
 // what its transcript shows that the agent has used is recorded, and no secret of the
-// environment is written. Nobody else in the program calls the openings of package recovery;
+// environment or of the hank is written. Nobody else in the program calls the openings of package recovery;
 // a test checks that. What an opening repairs is recovery's.
 package opening
 
@@ -13,6 +13,7 @@ import (
 
 	"hank/checkpoint/remote"
 	"hank/internal/secret"
+	"hank/plan"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/agents"
@@ -40,9 +41,23 @@ func Import(ctx context.Context, root string, from remote.Remote, o execution.Op
 func complete(o execution.Options) execution.Options {
 	o.Reap, o.Unrecorded = keeper.ReapNames, agents.Unrecorded
 	if o.Mask == nil {
-		var secrets secret.Values
+		secrets := &secret.Values{}
 		secrets.Add(os.Environ())
-		o.Mask = secrets.Text
+		o.Mask, o.Learn = secrets.Text, Learn(secrets)
 	}
 	return o
+}
+
+// Learn adds the secrets of a program to others.
+func Learn(secrets *secret.Values) func(load func() (*plan.Program, error)) {
+	return func(load func() (*plan.Program, error)) {
+		if p, err := load(); err == nil { // what is lost is said where it is needed
+			AddSecrets(secrets, p)
+		}
+	}
+}
+
+// AddSecrets adds the secrets that a program gives its codons in env.
+func AddSecrets(secrets *secret.Values, p *plan.Program) {
+	agents.EachCodon(p, func(c *plan.Codon) { secrets.Add(agents.WithEnv(nil, c.Env)) })
 }
