@@ -161,10 +161,9 @@ func (p *branchPlan) elsewhere(a githistory.Comparison, l githistory.LostTip) st
 func (p *branchPlan) restoreRecoveryBranches(tips map[string]state.SHA) {
 	for _, branch := range slices.Sorted(maps.Keys(tips)) {
 		tip := tips[branch]
-		if githistory.OfHistory(branch) || p.refs[branch] != "" || p.state.RemovedAt(branch) != nil || !p.isWhole(tip) {
-			continue
+		if !githistory.OfHistory(branch) && p.refs[branch] == "" && p.mayRestore(branch, tip) {
+			p.restoreBranch(branch, tip, newestLeft)
 		}
-		p.restoreBranch(branch, tip, newestLeft)
 	}
 }
 
@@ -229,26 +228,30 @@ func (p *branchPlan) restoreKnownBranches(behind bool) error {
 	heads := githistory.KnownHeads(p.state)
 	for _, branch := range slices.Sorted(maps.Keys(heads)) {
 		at, head := p.refs[branch], heads[branch]
-		if head == "" || at != "" && !behind && branch != p.forward || at == checkpoint.SHA(head) || p.state.RemovedAt(branch) != nil || !p.isWhole(head) {
-			continue
-		}
-		if at != "" { // the history may have been rebuilt beyond it
+		switch {
+		case head == "" || at == checkpoint.SHA(head):
+		case at == "" && p.mayRestore(branch, head):
+			more := ""
+			if behind {
+				more = newestLeft
+			}
+			if p.restoreBranch(branch, head, more); !begun(p.store, branch, head) {
+				p.repairs[len(p.repairs)-1].Found = "" // it was never there
+			}
+		case at != "" && (behind || branch == p.forward) && p.mayRestore(branch, head): // the history may have been rebuilt beyond it
 			if fallen, err := execution.LeadsTo(p.store, head, state.SHA(at)); err != nil {
 				return err
 			} else if fallen {
 				p.raise(branch, state.SHA(at), head)
 			}
-			continue
-		}
-		more := ""
-		if behind {
-			more = newestLeft
-		}
-		if p.restoreBranch(branch, head, more); !begun(p.store, branch, head) {
-			p.repairs[len(p.repairs)-1].Found = "" // it was never there
 		}
 	}
 	return nil
+}
+
+// mayRestore reports whether a branch may lead to a checkpoint again.
+func (p *branchPlan) mayRestore(branch string, to state.SHA) bool {
+	return p.state.RemovedAt(branch) == nil && p.isWhole(to)
 }
 
 // begun reports whether a branch that leads to a checkpoint was ever there: that

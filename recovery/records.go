@@ -33,21 +33,21 @@ func consultGit(m *load.Result, store *checkpoint.Store, rep *finding.Report) (a
 
 // take lets git's history win where it is further.
 func take(m *load.Result, a githistory.Comparison, rep *finding.Report) {
-	switch {
-	case a.Rebuilt == nil:
-	case m.State == nil || a.Rebuilt.Lineage != m.State.Lineage:
-		m.State, m.Source = a.Rebuilt, "git"
+	if a.Rebuilt == nil {
+		return
+	}
+	if m.State == nil || a.Rebuilt.Lineage != m.State.Lineage {
 		m.Rebase = m.OfGit
-		rep.Repair(finding.Mended, fmt.Sprintf("state and journal are lost, and the checkpoints know everything up to event %d", m.State.Seq),
+		rep.Repair(finding.Mended, fmt.Sprintf("state and journal are lost, and the checkpoints know everything up to event %d", a.Rebuilt.Seq),
 			"they were rebuilt from the checkpoints", "the next command rebuilds them from the checkpoints")
-		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
-	default:
+	} else {
+		m.Rebase = "rebuilt from the checkpoints"
 		rep.Behind = fmt.Sprintf("the checkpoints know more (up to event %d) than state and journal (up to %d)", a.Rebuilt.Seq, m.State.Seq)
 		rep.Repair(finding.Mended, rep.Behind,
 			"the history was rebuilt from them", "the next command rebuilds the history from them")
-		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
-		m.State, m.Source, m.Rebase = a.Rebuilt, "git", "rebuilt from the checkpoints"
 	}
+	rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
+	m.State, m.Source = a.Rebuilt, "git"
 }
 
 // reportJournal says what becomes of state.json and of the end of the journal.

@@ -159,8 +159,8 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Rep
 		at = load.LastSign(x.FS, x.Layout, x.Journal.Last(), at.Time, r)
 	}
 	final := live.Interrupt(at, state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
-	if p := r.Paused; p != nil {
-		final = live.Interrupt(at, state.InterruptedByPause, fmt.Sprintf("hank could not continue while the codon was %s: %s", live.Status, p.Detail))
+	if r.Paused != nil {
+		final = live.Interrupt(at, state.InterruptedByPause, fmt.Sprintf("hank could not continue while the codon was %s: %s", live.Status, r.Paused.Detail))
 	}
 	tracked, redo := checkpoint.Selection{All: true}, true
 	if live.Settling != nil && sameBoot(x, r) {

@@ -38,15 +38,15 @@ const (
 	listingSize = 32 << 20
 )
 
-// found is how the data of an execution is now.
-type found struct {
+// Found is how the data of an execution is now.
+type Found struct {
 	Listing []byte
 	Digest  string  // of Listing: the dataHash
 	Change  *Change // since the last run; nil: there is none, or nothing was known
 }
 
 // IsKept reports whether the listing is short enough to be kept.
-func (f *found) IsKept() bool { return len(f.Listing) <= listingSize }
+func (f *Found) IsKept() bool { return len(f.Listing) <= listingSize }
 
 // Change is what differs between the data as an execution knew it and the
 // data as it is.
@@ -85,16 +85,16 @@ func (c *Change) Warning(m layout.Meta, s *state.State) string {
 
 // Look lists the data of an execution, and compares it with how its last run has found it. Of
 // an execution without data the digest is the one that is known.
-func Look(ctx context.Context, fsys vfs.FS, l layout.Layout, m layout.Meta) (f found, err error) {
+func Look(ctx context.Context, fsys vfs.FS, l layout.Layout, m layout.Meta) (f Found, err error) {
 	path := m.ReadOnlySourceDataPath
 	if path == "" {
-		return found{Digest: m.DataHash}, nil
+		return Found{Digest: m.DataHash}, nil
 	}
 	if m.LinkType == "copy" {
 		path = l.Data() // what the codons read
 	}
 	if f.Listing, err = listData(ctx, path); err != nil {
-		return found{}, err
+		return Found{}, err
 	}
 	if f.Digest = digestOf(f.Listing); f.Digest == m.DataHash || m.DataHash == "" {
 		return f, nil

@@ -71,7 +71,7 @@ func (x *Execution) room() (left int64, full *finding.DecisionError) {
 			NoRoom: true,
 			Options: []string{
 				raiseCap,
-				"`hank gc --older-than 0s` lists what can be deleted, --apply deletes it",
+				deleteOld,
 			},
 		}
 	}
@@ -86,14 +86,18 @@ func (x *Execution) room() (left int64, full *finding.DecisionError) {
 			NoRoom: true,
 			Options: []string{
 				"free disk space and run the same command again",
-				"`hank gc --older-than 0s` lists what can be deleted, --apply deletes it",
+				deleteOld,
 			},
 		}
 	}
 	return left, full
 }
 
-const raiseCap = "`hank run --checkpoint-cap SIZE` continues with another limit (0: none)"
+// What can be done where there is no room.
+const (
+	raiseCap  = "`hank run --checkpoint-cap SIZE` continues with another limit (0: none)"
+	deleteOld = "`hank gc --older-than 0s` lists what can be deleted, --apply deletes it"
+)
 
 // forMove says what no room means for a move of the workspace.
 func forMove(kind string, err error) error {
