@@ -44,7 +44,7 @@ func (s *DB) WriteIndex(p *Pack) error {
 		return err
 	}
 	tmp := filepath.Join(filepath.Dir(p.Base), temporary+filepath.Base(p.Base)+indexTemporary)
-	if err := writeSynced(s.FS, tmp, x.Bytes(), 0o444); err != nil {
+	if err := vfs.WriteSynced(s.FS, tmp, x.Bytes(), os.O_EXCL, 0o444); err != nil {
 		return err
 	}
 	if err := s.FS.Rename(tmp, p.Base+".idx"); err != nil {

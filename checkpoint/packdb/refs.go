@@ -71,7 +71,7 @@ func (s *DB) replace(name, text string) error {
 	if err := s.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := writeSynced(s.FS, tmp, []byte(text), 0o644); err != nil {
+	if err := vfs.WriteSynced(s.FS, tmp, []byte(text), os.O_EXCL, 0o644); err != nil {
 		return err
 	}
 	failpoint.Hit("ref.written")
@@ -136,7 +136,7 @@ func (s *DB) lock(name string) (unlock func() error, err error) {
 	err = untilUnlocked(func() error {
 		err := s.FS.Link(filepath.Join(s.Dir, lockMark), lock)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			err = writeSynced(s.FS, lock, []byte(lockMarkText), 0o600)
+			err = vfs.WriteSynced(s.FS, lock, []byte(lockMarkText), os.O_EXCL, 0o600)
 		}
 		return err
 	})
@@ -232,18 +232,4 @@ func (s *DB) packedRefs() (map[string]SHA, error) {
 		refs[name] = SHA(sha)
 	}
 	return refs, nil
-}
-
-// writeSynced writes a new file durably; its name is made durable by the
-// caller.
-func writeSynced(fsys vfs.FS, name string, data []byte, perm fs.FileMode) error {
-	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }

@@ -236,7 +236,7 @@ func (s *DB) FlushPack(p *PendingPack) (base string, err error) {
 		return "", err
 	}
 	index := p.Path + indexTemporary
-	if err := writeSynced(s.FS, index, packindex.Encode(p.Entries, sum), 0o444); err != nil {
+	if err := vfs.WriteSynced(s.FS, index, packindex.Encode(p.Entries, sum), os.O_EXCL, 0o444); err != nil {
 		return "", err
 	}
 	base = p.packBase(sum)

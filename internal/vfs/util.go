@@ -102,20 +102,39 @@ func ReplaceFile(fsys FS, name string, data []byte, perm fs.FileMode, d Durabili
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err == nil && d == Durable {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err := fill(f, data, d); err != nil {
 		return errors.Join(err, removeIfThere(fsys, tmp))
 	}
 	if err := fsys.Rename(tmp, name); err != nil || d != Durable {
 		return err
 	}
 	return fsys.SyncDir(filepath.Dir(name))
+}
+
+// WriteSynced makes a file with contents that a power cut leaves: one that must not be there, with
+// os.O_EXCL, or one that may be, with os.O_TRUNC. Its name is made durable by the caller, who
+// renames it, or syncs its directory.
+func WriteSynced(fsys FS, name string, data []byte, flag int, perm fs.FileMode) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|flag, perm)
+	if err != nil {
+		return err
+	}
+	return fill(f, data, Durable)
+}
+
+// fill writes all contents of a file, and closes it.
+func fill(f File, data []byte, d Durability) error {
+	n, err := f.Write(data)
+	if err == nil && n < len(data) {
+		err = io.ErrShortWrite
+	}
+	if err == nil && d == Durable {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 // RemoveTree removes name and everything in it, as far as it can. Links are removed, not

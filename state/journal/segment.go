@@ -165,7 +165,7 @@ func (j *Journal) begin(base bool, events []Event) error {
 		_ = j.f.Close() // synced before
 		j.f = nil
 	}
-	if err := writeSynced(j.fs, j.path(current+".tmp"), buf); err != nil {
+	if err := vfs.WriteSynced(j.fs, j.path(current+".tmp"), buf, os.O_TRUNC, 0o600); err != nil {
 		return err
 	}
 	if err := j.fs.Rename(j.path(current+".tmp"), j.path(current)); err != nil {
@@ -185,21 +185,6 @@ func (j *Journal) begin(base bool, events []Event) error {
 	j.last = after + uint64(len(events))
 	j.highest = max(j.highest, j.last)
 	return nil
-}
-
-func writeSynced(fsys vfs.FS, name string, data []byte) error {
-	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	err = writeAll(f, data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }
 
 // settle puts damage in closed segments away, after a copy of each file

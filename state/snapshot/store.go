@@ -19,7 +19,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -157,21 +156,7 @@ func (s *Store) backUp(data []byte) error {
 // write creates a synced file. It never opens one that is there: that could be
 // a second name of the primary.
 func (s *Store) write(name string, data []byte) error {
-	f, err := s.FS.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	n, err := f.Write(data)
-	if err == nil && n < len(data) {
-		err = io.ErrShortWrite
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return vfs.WriteSynced(s.FS, name, data, os.O_EXCL, 0o600)
 }
 
 func (s *Store) remove(name string) error {
