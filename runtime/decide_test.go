@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"hank/checkpoint/diff"
 	"hank/internal/prompt"
@@ -167,6 +168,55 @@ func TestAStartIsDecidedByWhatWasReadAndAnsweredAlone(t *testing.T) {
 		}
 		if again, err := startpoint.Decide(c.at, c.request, c.answers); words(again, c.request.Mode, err) != got {
 			t.Errorf("%s: decided again it is %s", c.state, words(again, c.request.Mode, err))
+		}
+	}
+}
+
+// An attempt that continues one which a limit has interrupted keeps its rig and its session, also
+// after hank was killed before anything came of it: in the run of the limit, or in the next.
+func TestALimitIsContinuedAfterAKillAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, later := range []bool{false, true} {
+		s := told(t, "running")
+		at, live := state.At(s.Newest().StartTime.Add(time.Hour)), s.Newest().Live()
+		do := func(list ...state.Transition) {
+			t.Helper()
+			for _, tr := range list {
+				next, err := state.Apply(s, s.Seq+1, tr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s = next
+			}
+		}
+		run := s.Newest().RunID
+		cut := func(c *state.Codon, by string) state.Transition {
+			final := c.Interrupt(at, by, "it was interrupted")
+			final.ErrorCheckpoint, final.PartialTokens = "0000000000000000000000000000000000000001", &state.Tokens{Output: 5}
+			if by == state.InterruptedByLimit {
+				final.FailureReason.Class = "usage_limit"
+			}
+			return state.CodonTransitioned{RunID: run, Record: final}
+		}
+		do(cut(live, state.InterruptedByLimit))
+		limited := s.Newest().Codon(s.Newest().Len() - 1)
+		if later {
+			do(state.RunCrashed{RunID: run, EndTime: at})
+			st, err := startpoint.Decide(startpoint.Situation{State: s}, Request{Mode: ModeRun}, Answers{})
+			if err != nil || st.Resumed != limited {
+				t.Fatalf("%s", words(st, ModeRun, err))
+			}
+			run = "later"
+			do(state.RunStarted{Run: &state.Run{RunID: run, Status: state.StatusRunning, StartTime: at, StartingConditions: startpoint.Conditions(s, st, ModeRun, "0000000000000000000000000000000000000001")}})
+		}
+		do(state.CodonStarted{RunID: run, Record: &state.Codon{CodonID: live.CodonID, StartTime: at, Status: state.Preparing, LoopContext: live.LoopContext, Attempt: 2,
+			BaseCheckpoint: live.BaseCheckpoint, RigSetupCheckpoint: live.RigSetupCheckpoint}})
+		do(cut(s.Newest().Live(), state.InterruptedByCrash), state.RunCrashed{RunID: run, EndTime: at})
+		for _, mode := range []Mode{ModeRun, ModeResume} {
+			st, err := startpoint.Decide(startpoint.Situation{State: s}, Request{Mode: mode}, Answers{})
+			if got := words(st, mode, err); got != "without rig, resume draft, in its session" || st.Resumed != limited || st.Session != limited {
+				t.Errorf("later %t, hank %s: %s", later, mode, got)
+			}
 		}
 	}
 }

@@ -37,6 +37,9 @@ func Run(ctx context.Context, spec Spec, host Host) (*state.Codon, error) {
 		Attempt: a.Number, Harness: a.Harness.Name(), Model: a.Entry.Codon.Model.String(), FallbackOf: a.FallbackOf, BaseCheckpoint: a.Base,
 		ProjectHead: a.ProjectHead, Reply: a.Reply, NotObserved: a.notLoaded(),
 	}
+	if !a.hasRig() { // what follows must know of the rig before it, wherever this attempt ends
+		record.RigSetupCheckpoint = a.RigCheckpoint
+	}
 	if a.extension > 0 {
 		record.ExtensionCount = &spec.Extended
 	}

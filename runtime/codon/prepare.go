@@ -22,7 +22,6 @@ func (a *attempt) hasRig() bool {
 func (a *attempt) rig(ctx context.Context) (*state.FailureReason, error) {
 	next := a.host.Live().Start()
 	if !a.hasRig() {
-		next.RigSetupCheckpoint = a.RigCheckpoint
 		return nil, a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
 	}
 	began := time.Now()

@@ -3,6 +3,7 @@ package startpoint
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hank/checkpoint"
@@ -124,7 +125,7 @@ func choose(at Situation, r request.Request) (Start, error) {
 	}
 	continued := waited(s, run, last)
 	if isNext(s, last.CodonID) && (r.Mode == request.ModeResume || continued != nil) {
-		if st := chooseResume(s, run, cmp.Or(continued, last)); !st.asksAgain(s) {
+		if st := chooseResume(s, cmp.Or(continued, last)); !st.asksAgain(s) {
 			return st, nil
 		}
 	}
@@ -201,17 +202,72 @@ func rigDone(s *state.State, at state.Position) bool {
 }
 
 // waited is the attempt that the next run continues, because its provider had not answered,
-// or because it was paused at a limit; nil: none.
+// or because it was paused at a limit; nil: none. One that was to continue it and was killed
+// before anything came of it changes nothing.
 func waited(s *state.State, run *state.Run, last *state.Codon) *state.Codon {
 	i := s.PlanIndex(last.CodonID)
 	if run == nil || i < 0 {
 		return nil
 	}
+	series := retry.Series(s, run, last.CodonID)
+	for killedAtOnce(last) {
+		earlier := before(s, last)
+		if earlier == nil {
+			return nil
+		}
+		last = earlier
+	}
 	if last.Interrupted == state.InterruptedByBudget && last.ClaudeSessionID != "" && s.ExecutionPlan()[i].Codon.Model.Kind().HasSessions {
 		return last
 	}
-	series := retry.Series(s, run, last.CodonID)
-	return usagelimit.Continued(fallback.Choose(s.ExecutionPlan()[i].Codon, series, func(model.Ref) bool { return true }), series)
+	return limited(s, series[:slices.Index(series, last)+1])
+}
+
+// limited is the attempt of a series that the next one continues, because a limit has interrupted
+// it, or because its codon falls back to another model; nil: none.
+func limited(s *state.State, series []*state.Codon) *state.Codon {
+	if len(series) == 0 {
+		return nil
+	}
+	i := s.PlanIndex(series[0].CodonID)
+	if i < 0 {
+		return nil
+	}
+	c := s.ExecutionPlan()[i].Codon
+	return usagelimit.Continued(fallback.Choose(c, series, func(model.Ref) bool { return true }), series)
+}
+
+// killedAtOnce reports whether nothing came of an attempt before hank was killed.
+func killedAtOnce(c *state.Codon) bool {
+	return c.FailedDuring == state.Preparing && c.Interrupted == state.InterruptedByCrash
+}
+
+// before is the attempt that another one was begun to continue; nil: none.
+func before(s *state.State, c *state.Codon) *state.Codon {
+	run := runOf(s, c)
+	if run == nil {
+		return nil
+	}
+	if run.Codon(0) == c {
+		if of := s.Resumed(run); of != nil && of.Len() > 0 && of.Codon(of.Len()-1).CodonID == c.CodonID {
+			return of.Codon(of.Len() - 1)
+		}
+		return nil
+	}
+	series := retry.Series(s, run, c.CodonID)
+	return limited(s, series[:max(0, slices.Index(series, c))])
+}
+
+// runOf is the run that has a record.
+func runOf(s *state.State, c *state.Codon) *state.Run {
+	for _, r := range s.Runs {
+		for i := r.Len() - 1; i >= 0; i-- {
+			if r.Codon(i) == c {
+				return r
+			}
+		}
+	}
+	return nil
 }
 
 // chooseRetry goes back to the beginning of a codon.
@@ -249,24 +305,17 @@ func chooseRetry(at Situation, r request.Request, last *state.Codon) (Start, err
 // chooseResume continues an attempt. One that was itself to resume another and was
 // killed before anything came of it counts as that one: its record knows of no rig and
 // no session yet.
-func chooseResume(s *state.State, run *state.Run, last *state.Codon) Start {
-	before := func() (*state.Run, *state.Codon) {
-		of := s.Resumed(run)
-		if of == nil || of.Len() == 0 || run.Codon(0) != last || of.Codon(of.Len()-1).CodonID != last.CodonID {
-			return nil, nil
-		}
-		return of, of.Codon(of.Len() - 1)
-	}
+func chooseResume(s *state.State, last *state.Codon) Start {
 	for last.FailedDuring == state.Preparing {
-		of, earlier := before()
+		earlier := before(s, last)
 		if earlier == nil {
 			break
 		}
-		run, last = of, earlier
+		last = earlier
 	}
 	st := Start{Resumed: last, RigDone: last.RigSetupCheckpoint != "" || last.FailedDuring != state.Preparing || RigInBase(s, last)}
 	for last != nil && last.ClaudeSessionID == "" {
-		run, last = before()
+		last = before(s, last)
 	}
 	st.Session = last
 	return st
