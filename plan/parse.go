@@ -63,7 +63,6 @@ func (p place) name() string {
 // findPlaces lists every codon and loop in the order of the file, a loop before
 // its codons. Items that could not be read are left out.
 func (h *Hank) findPlaces() (all []place) {
-	all = make([]place, 0, len(h.Items))
 	for i, item := range h.Items {
 		at := fmt.Sprintf("/hank/%d", i)
 		switch {

@@ -22,7 +22,6 @@ import (
 	"hank/runtime/events"
 	"hank/runtime/exitcode"
 	"hank/runtime/hankfile"
-	"hank/runtime/history"
 	"hank/runtime/opening"
 	"hank/runtime/recording"
 	"hank/runtime/request"
@@ -35,15 +34,6 @@ import (
 func Tolerable(err error) bool {
 	var invalid *exitcode.InvalidError
 	return errors.As(err, &invalid) || errors.Is(err, os.ErrNotExist)
-}
-
-// locate finds the directory of the execution, or the one in which a run begins it.
-func locate(r Request) (string, error) {
-	found, err := history.Locate(r.Execution)
-	if err == nil || r.Mode != ModeRun || r.Execution != "" {
-		return found, err
-	}
-	return filepath.Abs(".")
 }
 
 func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {

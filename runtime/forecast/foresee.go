@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"hank/checkpoint"
@@ -69,14 +68,9 @@ type foreseen struct {
 // the command would be refused; what it would ask is in Asks.
 func foresee(ctx context.Context, r request.Request, a request.Answers) (*foreseen, error) {
 	r.DryRun = true
-	root, err := history.Locate(r.Execution)
-	if err != nil && (r.Mode != request.ModeRun || r.Execution != "") {
-		return nil, err
-	}
+	root, err := history.LocateFor(r.Execution, r.Mode == request.ModeRun)
 	if err != nil {
-		if root, err = filepath.Abs("."); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	if err := layout.Obstructed(root); err != nil {
 		return nil, err

@@ -283,6 +283,16 @@ func Locate(named string) (string, error) {
 	return layout.Find(".")
 }
 
+// LocateFor is Locate of a command; one that may begin an execution begins it in the current
+// directory, where none is named and none is found.
+func LocateFor(named string, begins bool) (string, error) {
+	found, err := Locate(named)
+	if err == nil || !begins || named != "" {
+		return found, err
+	}
+	return filepath.Abs(".")
+}
+
 // meant is the target that a mistyped one was perhaps meant to be; empty if none is near.
 func meant(s *state.State, store Resolver, text string) string {
 	from, steps, found := asWritten(text)
