@@ -33,7 +33,7 @@ import (
 //     are lost with the old one: *DecisionError, until ReplaceStore allows a new one.
 //  4. The journal: healed, or begun again from the state where it is damaged or
 //     behind; what was damaged goes to quarantine.
-//  5. The stages, in the order of their list: the branches; where the execution is now;
+//  5. The stages, in the order of their list: the indexes of packs; the branches; where the execution is now;
 //     the newest checkpoint; the hand-over from Hankweave; a change of the workspace
 //     that was interrupted; runs that are over (isOver) or paused.
 //

@@ -93,17 +93,18 @@ func TestAfterThreeCrashesInARowOnlyAPersonGoesOn(t *testing.T) {
 	unattended := func(o *command) { o.Unattended = true }
 	for _, try := range []struct {
 		name    string
-		crashes int
+		crashes []bool // whether a supervisor has started it
 		change  func(*command)
 		code    exitcode.Code
 	}{
-		{"two", 2, unattended, exitcode.Done},
-		{"three", 3, unattended, exitcode.Decision},
-		{"a person", 3, func(*command) {}, exitcode.Done},
+		{"two", []bool{true, true}, unattended, exitcode.Done},
+		{"three", []bool{true, true, true}, unattended, exitcode.Decision},
+		{"a person", []bool{true, true, true}, func(*command) {}, exitcode.Done},
+		{"a person before", []bool{true, true, false}, unattended, exitcode.Done},
 	} {
 		s := stageOf(t, `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"}]}`)
 		s.must(ModeRun, exitcode.Done)
-		crash(s, try.crashes)
+		crashOf(s, try.crashes...)
 		res, err := s.run(ModeRun, try.change)
 		code := verdict.CodeOf(err)
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,12 +158,15 @@ func TestANotificationIsAlsoOfWhatPreventsARun(t *testing.T) {
 }
 
 // crash lets unattended runs die at the same codon, one after the other.
-func crash(s *stage, times int) {
+func crash(s *stage, times int) { crashOf(s, slices.Repeat([]bool{true}, times)...) }
+
+// crashOf leaves a run that crashed for each start, which a supervisor or the user has made.
+func crashOf(s *stage, unattended ...bool) {
 	s.t.Helper()
 	if _, err := s.rollback(history.RollbackOptions{To: "initial"}); err != nil {
 		s.t.Fatal(err)
 	}
-	for range times {
+	for _, alone := range unattended {
 		x, err := recovery.Open(context.Background(), s.root, execution.Options{})
 		if err != nil {
 			s.t.Fatal(err)
@@ -173,7 +177,7 @@ func crash(s *stage, times int) {
 			state.RunStarted{Run: &state.Run{RunID: id, GitBranch: "run-" + string(id), Status: state.StatusRunning, StartTime: x.Now(), ServerPid: 1 << 30,
 				Process:            []byte(`{"pid": 1073741824}`),
 				StartingConditions: state.StartingConditions{Type: state.StartContinuation, Source: &here, Reason: state.ReasonContinue},
-				StartedBy:          &state.StartedBy{Unattended: true}}},
+				StartedBy:          &state.StartedBy{Unattended: alone}}},
 			state.CodonStarted{RunID: id, Record: &state.Codon{CodonID: "a", StartTime: x.Now(), Status: state.Preparing, BaseCheckpoint: x.State().Base}})
 		if err := errors.Join(err, x.Close()); err != nil {
 			s.t.Fatal(err)

@@ -42,8 +42,8 @@ func Apply(s *State, seq uint64, t Transition) (*State, error) {
 	return &next, nil
 }
 
-// What follows is the transition table: each type names the function that says when the
-// transition is legal, and what it does. The rows of the other types are beside them.
+// All transitions: each type names the function that says when the transition is legal, and
+// what it does. Those of gate.go, iteration.go, answer.go and sentinels.go are beside their types.
 
 func (t Rebased) apply(s *State) error              { return s.rebase(t) }
 func (t InitialCheckpointSet) apply(s *State) error { return s.setInitialCheckpoint(t) }

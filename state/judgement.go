@@ -30,8 +30,9 @@ type (
 
 	// Changed is how much of the tracked files an iteration has changed.
 	Changed struct {
-		Files int `json:"files"`
-		Lines int `json:"lines"` // added and deleted; those of binary files are not counted
+		Files   int            `json:"files"`
+		Lines   int            `json:"lines"` // added and deleted; those of binary files are not counted
+		Unknown jsontext.Value `json:",embed"`
 	}
 )
 

@@ -6,10 +6,9 @@ import "github.com/go-json-experiment/json/jsontext"
 // lineage paths together, beside what its hank allows. The lower one holds. What is
 // 0 is not limited.
 type Limits struct {
-	MaxDollars     USD     `json:"maxDollars,omitzero"`
-	MaxTimeSeconds float64 `json:"maxTimeSeconds,omitzero"`
-
-	Unknown jsontext.Value `json:",embed"`
+	MaxDollars     USD            `json:"maxDollars,omitzero"`
+	MaxTimeSeconds float64        `json:"maxTimeSeconds,omitzero"`
+	Unknown        jsontext.Value `json:",embed"`
 }
 
 // Any reports whether anything is limited.

@@ -2,8 +2,8 @@ package state
 
 // list is a sequence that only grows at its end and is shared between states.
 // Appending writes into the shared array when nobody has written there before
-// and copies otherwise, so that a history of n records costs O(1) to extend
-// and an older state never sees a younger one's records.
+// and copies the pointers otherwise (as after a trial), and an older state never
+// sees a younger one's records.
 type list[T any] struct {
 	items []T
 	used  *int // how much of the array is taken, by any list that shares it

@@ -3,6 +3,8 @@ package state
 import (
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // RemovedBranch names the branch whose commits tell what hank gc has removed.
@@ -12,9 +14,10 @@ const RemovedBranch = "removed"
 
 // Removal is a branch of no run that has gone, on purpose.
 type Removal struct {
-	Branch string `json:"branch"`
-	Head   SHA    `json:"head"`
-	Time   Time   `json:"time"`
+	Branch  string         `json:"branch"`
+	Head    SHA            `json:"head"`
+	Time    Time           `json:"time"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // Needed returns the runs whose checkpoints must stay: those on the lineage path, on
@@ -197,7 +200,7 @@ func (s *State) removeBranches(t BranchesRemoved) error {
 			continue
 		}
 		s.Removed = slices.DeleteFunc(s.Removed, func(r Removal) bool { return r.Branch == b.Branch })
-		s.Removed = append(s.Removed, Removal{b.Branch, b.Head, t.Time})
+		s.Removed = append(s.Removed, Removal{Branch: b.Branch, Head: b.Head, Time: t.Time})
 	}
 	s.Removal = t.SHA
 	return nil

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,10 @@ import (
 
 	"hank/internal/race"
 	"hank/plan"
+	"hank/plan/loop"
+	"path"
+	"regexp"
+	"strconv"
 )
 
 var epoch = At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -466,4 +471,69 @@ func TestMoneyIsExact(t *testing.T) {
 			rt.Fatalf("%d -> %s -> %d, %v", int64(u), b, int64(back), err)
 		}
 	})
+}
+
+// What a newer hank has added to any object of the state is kept: in a live record, in what
+// hank itself adds to the documented shape, and in what is final.
+func TestUnknownMembersOfEveryObjectAreKept(t *testing.T) {
+	t.Parallel()
+	s := rich(t, func(s *State) {
+		by := &StartedBy{User: "u"}
+		s.Runs[0].StartedBy = by
+		s.Runs[0].live.Settling = &Settling{Status: Completed, FailureReason: &FailureReason{Type: FailUnknown}}
+		s.Runs[0].live.BudgetExceeded = &BudgetExceeded{Currency: "USD"}
+		s.Gates[1].Answer = &GateAnswer{Time: epoch, By: *by}
+		s.Intent.Operation = &Operation{ID: "o", Command: "rollback"}
+		s.Operations = []Operation{{ID: "p", Command: "skip"}}
+		judged := &Judgement{CodonID: "revise#0", LoopID: "l", Time: epoch, Changed: &Changed{Files: 1}, Verdict: loop.Verdict{Decision: loop.Stop, Votes: []loop.Vote{{Rule: "plateau"}}}}
+		if err := judged.freeze(); err != nil {
+			t.Fatal(err)
+		}
+		s.Runs[0].judged = newList([]*Judgement{judged})
+	})
+	var doc map[string]any
+	if err := json.Unmarshal(text(t, s), &doc); err != nil {
+		t.Fatal(err)
+	}
+	delete(doc, "digest")
+	planted := 0
+	var plant func(at string, v any)
+	plant = func(at string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, member := range v {
+				plant(at+"/"+name, member)
+			}
+			if name := path.Base(at); name != "labels" && name != "env" { // whose names are the user's
+				v["x"+strconv.Itoa(planted)] = at
+				planted++
+			}
+		case []any:
+			for i, item := range v {
+				plant(at+"/"+strconv.Itoa(i), item)
+			}
+		}
+	}
+	plant("", doc)
+	with, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with = bytes.TrimSuffix(with, []byte("}"))
+	with = fmt.Appendf(bytes.Clone(with), "%s%x\"\n}\n", digestKey, sha256.Sum256(with))
+	read, err := Unmarshal(with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := string(text(t, read))
+	for at := range planted {
+		name := "x" + strconv.Itoa(at)
+		if !strings.Contains(out, `"`+name+`": "`) {
+			where := regexp.MustCompile(`"` + name + `":"([^"]*)"`).FindStringSubmatch(string(with))
+			t.Errorf("a member of %s is lost", where)
+		}
+	}
+	if planted < 20 {
+		t.Errorf("only %d objects", planted)
+	}
 }

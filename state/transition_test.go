@@ -46,7 +46,7 @@ func rich(t *testing.T, change ...func(*State)) *State {
 		Position: &Position{RunID: "q", CheckpointSHA: sha("6"), Kept: []string{"x"}, Before: &Position{RunID: "q", CheckpointSHA: sha("7")}},
 		Intent: &Intent{ID: "i", Kind: "rollback", Safety: sha("8"), To: sha("9"), Owned: sha("8"), Paths: []string{"p"},
 			Position: &Position{RunID: "q", CheckpointSHA: sha("9"), Kept: []string{"y"}}},
-		Removed: []Removal{{"recovery/a", sha("a"), epoch}, {"recovery/b", sha("b"), epoch}}, Removal: sha("c"), Limits: Limits{MaxDollars: Dollar},
+		Removed: []Removal{{Branch: "recovery/a", Head: sha("a"), Time: epoch}, {Branch: "recovery/b", Head: sha("b"), Time: epoch}}, Removal: sha("c"), Limits: Limits{MaxDollars: Dollar},
 		Gates: []Gate{asked(1, GatePending), asked(2, GateRejected)}, Hold: &Hold{Time: epoch, By: StartedBy{User: "u"}, Reason: "why"},
 	}
 	for _, c := range change {

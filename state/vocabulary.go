@@ -23,11 +23,9 @@
 //   - what can happen: transition.go, gate.go, iteration.go, answer.go, sentinels.go; what may
 //     follow what: apply.go; the next form of a record: record.go, and what it needs: validate.go
 //   - state.json and events: document.go, fastdecode.go, resulting.go, redact.go
-//   - questions: lineagepath.go, caveats.go, money.go, summary.go (the head of a long state),
-//     removal.go (what hank gc may remove)
+//   - questions: lineagepath.go, caveats.go, money.go, summary.go, removal.go
 //   - a state that is built otherwise: adopt.go (of another system), rebuild.go (from records)
-//
-// Package consistency checks a whole state.
+//   - whether a whole state is consistent: package consistency
 package state
 
 import (
@@ -162,10 +160,11 @@ type Pause struct {
 // StartedBy says who began a run. Unattended marks a start by a supervisor
 // and not by the user: only such starts are capped after crashes.
 type StartedBy struct {
-	User       string   `json:"user,omitempty"`
-	Host       string   `json:"host,omitempty"`
-	Argv       []string `json:"argv,omitempty"`
-	Unattended bool     `json:"unattended,omitzero"`
+	User       string         `json:"user,omitempty"`
+	Host       string         `json:"host,omitempty"`
+	Argv       []string       `json:"argv,omitempty"`
+	Unattended bool           `json:"unattended,omitzero"`
+	Unknown    jsontext.Value `json:",embed"`
 }
 
 // StartingConditions explain where a run began.
@@ -303,6 +302,7 @@ type Settling struct {
 	Ignored       bool           `json:"failureIgnored,omitzero"`
 	Interrupted   string         `json:"interrupted,omitempty"`
 	At            *Time          `json:"at,omitempty"` // when nothing of the codon was alive any more
+	Unknown       jsontext.Value `json:",embed"`
 }
 
 // BudgetExceeded tells which limit a codon hit: what the attempt might use, and
@@ -351,7 +351,8 @@ type Intent struct {
 	// position as it was.
 	Position *Position `json:"position,omitempty"`
 	// Operation is the command that makes the change, if its caller gave it an id.
-	Operation *Operation `json:"operation,omitempty"`
+	Operation *Operation     `json:"operation,omitempty"`
+	Unknown   jsontext.Value `json:",embed"`
 }
 
 // State is everything that hank knows about an execution.

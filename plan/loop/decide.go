@@ -3,6 +3,8 @@ package loop
 import (
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Decision is whether a loop goes on.
@@ -21,20 +23,22 @@ type Ballot struct {
 	Codon    string   `json:"codonId,omitempty"` // that voted; empty if none did, and in a codon's own record
 	// Invalid: it says nothing that can be counted, and Reason says why. It counts as
 	// continue, whatever Decision is.
-	Invalid bool `json:"invalid,omitzero"`
+	Invalid bool           `json:"invalid,omitzero"`
+	Unknown jsontext.Value `json:",embed"` // of a newer hank
 }
 
 // Vote is a ballot as it was counted.
 type Vote struct {
-	Rule     Kind     `json:"rule"`
-	Voter    Voter    `json:"voter"`
-	Codon    string   `json:"codonId,omitempty"`
-	Decision Decision `json:"decision"`
-	Reason   string   `json:"reason,omitempty"`
-	Invalid  bool     `json:"invalid,omitzero"`  // the voter gave no decision
-	InARow   int      `json:"inARow,omitzero"`   // votes for stop up to this one, without another between them
-	Failures int      `json:"failures,omitzero"` // of a judge: the same of those that were invalid
-	Met      bool     `json:"met,omitzero"`      // the rule is met
+	Rule     Kind           `json:"rule"`
+	Voter    Voter          `json:"voter"`
+	Codon    string         `json:"codonId,omitempty"`
+	Decision Decision       `json:"decision"`
+	Reason   string         `json:"reason,omitempty"`
+	Invalid  bool           `json:"invalid,omitzero"`  // the voter gave no decision
+	InARow   int            `json:"inARow,omitzero"`   // votes for stop up to this one, without another between them
+	Failures int            `json:"failures,omitzero"` // of a judge: the same of those that were invalid
+	Met      bool           `json:"met,omitzero"`      // the rule is met
+	Unknown  jsontext.Value `json:",embed"`
 }
 
 // Verdict is whether a loop is over after an iteration, as far as its rules say. That it

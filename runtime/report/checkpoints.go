@@ -59,7 +59,7 @@ func removedBranches(s *state.State) []RemovedBranch {
 		}
 	}
 	for _, r := range s.Removed {
-		out = append(out, RemovedBranch(r))
+		out = append(out, RemovedBranch{r.Branch, r.Head, r.Time})
 	}
 	return out
 }

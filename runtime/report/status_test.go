@@ -31,6 +31,8 @@ func TestAnAgentThatSaysNothingIsSilent(t *testing.T) {
 		live, silent    bool
 	}{
 		{"both old", 5 * time.Minute, 4 * time.Minute, true, true},
+		{"just long enough", 190 * time.Second, 190 * time.Second, true, true},
+		{"not quite", 170 * time.Second, 170 * time.Second, true, false},
 		{"a young transcript", 5 * time.Minute, time.Minute, true, false},
 		{"a young journal", time.Minute, 4 * time.Minute, true, false},
 		{"no live run", 5 * time.Minute, 4 * time.Minute, false, false},

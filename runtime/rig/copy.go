@@ -59,8 +59,8 @@ func (e *SaveError) Unwrap() error { return e.err }
 //  2. The new files are written under another name in that directory, each
 //     checked against its digest in the program.
 //  3. What is at the target is recorded. Repositories in it, which no
-//     checkpoint holds, are moved to AsideName. So is not what is left out of
-//     every checkpoint: see merge.
+//     checkpoint holds, are moved to AsideName. What is left out of every
+//     checkpoint stays where it is: see merge.
 //  4. The new name takes the target's place. A file replaces a file in one
 //     step; where directories are in the game the old one steps aside first.
 //  5. What was replaced is deleted.

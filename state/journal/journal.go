@@ -196,8 +196,8 @@ func (j *Journal) Last() uint64 { return j.last }
 // Append writes events after the last one, in one write, unless somebody else has changed
 // the segment. They survive the end of the process, but not yet that of the machine: see
 // Sync. Until then a crash may keep a part of them, the first ones: see AppendWhole. An
-// error that is not a *FailedError is about the events or about a changed segment (ErrForeign,
-// *DamagedError), and nothing was written.
+// error that is not a *FailedError is about the events, or a *DamagedError, and nothing was
+// written. A segment that somebody has changed is a *FailedError with ErrForeign in it.
 func (j *Journal) Append(events ...Event) error {
 	if j.failed != nil {
 		return j.failed
