@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/recording"
@@ -42,9 +41,9 @@ func (d *driver) keepReplay() error {
 // beginReplay is keepReplay of a run, which says so.
 func (d *driver) beginReplay() error {
 	if d.noop {
-		d.say("noop: no agent or script runs, nothing changes, and nothing is paid; `hank run --replay none` ends that, for the codons that are still to come")
+		d.say("%s", request.ReplayText(request.Noop))
 	} else if from := d.replay.Root(); from != "" {
-		d.say("replaying %s: no agent runs, and nothing is paid", term.ShortPath(from))
+		d.say("%s", request.ReplayText(from))
 		if changes := d.replay.Differs(d.program); len(changes) > 0 {
 			d.say("warning: the hank has changed since it was recorded (%s); the replay repeats what was recorded", strings.Join(changes, "; "))
 		}

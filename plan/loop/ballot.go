@@ -74,6 +74,8 @@ type Difference struct {
 // rule's minChangedLines.
 func (d Difference) Ballot(r Rule) Ballot {
 	switch {
+	case d.Files == 0 && len(r.Ignore) > 0:
+		return Ballot{Decision: Stop, Reason: "no tracked file has changed, but for those that the rule ignores"}
 	case d.Files == 0:
 		return Ballot{Decision: Stop, Reason: "no tracked file has changed"}
 	case d.Uncounted > 0:

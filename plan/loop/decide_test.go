@@ -185,6 +185,17 @@ func TestTreesVoteByWhatChanged(t *testing.T) {
 	}
 }
 
+// A vote does not deny a change that was ignored.
+func TestAVoteTellsThatChangesWereIgnored(t *testing.T) {
+	t.Parallel()
+	if got := (Difference{}).Ballot(Rule{Type: Plateau, Ignore: []string{"*.log"}}); got.Decision != Stop || !strings.HasSuffix(got.Reason, "but for those that the rule ignores") {
+		t.Errorf("%+v", got)
+	}
+	if got := (Difference{}).Ballot(Rule{Type: Plateau}); got.Reason != "no tracked file has changed" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestWhoIsAsked(t *testing.T) {
 	t.Parallel()
 	ids := []string{"a", "b"}

@@ -120,6 +120,9 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 	if f.Over != "" {
 		return nil
 	}
+	if f.replays(r) {
+		f.remark(request.ReplayText(r.Replay))
+	}
 	if err := f.until(r); err != nil {
 		return err
 	}
@@ -250,6 +253,7 @@ func (f *foreseen) replays(r request.Request) bool {
 // look looks for the agents of what is to run, as a command does before it moves anything.
 func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.Start) (err error) {
 	if f.replays(r) {
+		f.remark(request.ReplayText(cmp.Or(r.Replay, f.View.Meta.Replay)))
 		return nil
 	}
 	if f.Rest, err = agents.ToRun(f.State, f.Program); err != nil {

@@ -10,6 +10,7 @@ import (
 	"hank/internal/prompt"
 	"hank/internal/sandbox"
 	"hank/internal/secret"
+	"hank/internal/term"
 	"hank/plan/config"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -172,6 +173,14 @@ const NoReplay = "none"
 
 // Noop, in the place of an execution to be replayed, has no codon do anything.
 const Noop = "noop"
+
+// ReplayText says what a run does that replays an execution, or in which no codon does anything.
+func ReplayText(from string) string {
+	if from == Noop {
+		return "noop: no agent or script runs, nothing changes, and nothing is paid; `hank run --replay none` ends that, for the codons that are still to come"
+	}
+	return fmt.Sprintf("replaying %s: no agent runs, and nothing is paid", term.ShortPath(from))
+}
 
 // Replays reports whether an execution is to be replayed.
 func (r Request) Replays() bool { return r.Replay != "" && r.Replay != NoReplay && r.Replay != Noop }
