@@ -204,10 +204,12 @@ func (r Run) Worked() string {
 // Origin is how the run came about: fresh, or from which run.
 func (r Run) Origin() string {
 	if src := r.StartingConditions.Source; src != nil {
-		switch r.StartingConditions.Reason {
-		case "rollback":
+		switch reason := r.StartingConditions.Reason; {
+		case src.Branch:
+			return "branch from " + string(src.RunID)
+		case reason == state.ReasonRollback:
 			return "after rollback from " + string(src.RunID)
-		case "retry":
+		case reason == state.ReasonRetry:
 			return "retries " + string(src.RunID)
 		}
 		return "continues " + string(src.RunID)
