@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,6 +21,10 @@ func BranchTarget(s *state.State, store Resolver, text string) (Target, error) {
 	name, target, named := strings.Cut(text, "@")
 	run, err := runNamed(s, name)
 	if err != nil {
+		of := strings.TrimPrefix(text, "@") // perhaps a target without its run
+		if t, wrong := ResolveTarget(s, store, of); wrong == nil && s.Newest() != nil {
+			return Target{}, &exitcode.UsageError{Why: fmt.Sprintf("no run %q: --from takes RUN or RUN@TARGET; did you mean %s@%s?", text, cmp.Or(t.RunID, s.Newest().RunID), of)}
+		}
 		return Target{}, err
 	}
 	there := *s
