@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
+	"hank/internal/vfs"
 	"hank/recovery/execution"
+	"hank/recovery/lock"
 	"hank/state"
 )
 
@@ -27,17 +31,22 @@ func TestDowntimeIsNotWork(t *testing.T) {
 		reap       []string
 		upto       state.CodonStatus
 		paused     bool
+		beat       time.Duration // of the lock file that is left; 0: there is none
+		holder     int           // whose it is: 0 is the run's runtime
 		want       time.Duration
 	}{
-		"nothing but its start":       {upto: state.Starting, want: 0},
-		"an event":                    {note: 7 * time.Minute, upto: state.Running, want: 7 * time.Minute},
-		"the transcript":              {note: 7 * time.Minute, transcript: line(time.Minute) + line(9*time.Minute), upto: state.Running, want: 9 * time.Minute},
-		"a torn line":                 {transcript: line(9*time.Minute) + strings.TrimSpace(line(20*time.Minute)), upto: state.Running, want: 9 * time.Minute},
-		"lines that are no entries":   {transcript: line(9*time.Minute) + "{}\n[]\nwhat?\n\n", upto: state.Running, want: 9 * time.Minute},
-		"a transcript of the future":  {transcript: line(999 * time.Hour), note: time.Minute, upto: state.Running, want: time.Minute},
-		"done, and no checkpoint yet": {note: 7 * time.Minute, upto: state.CompletingSentinels, want: 7 * time.Minute},
-		"paused":                      {note: 7 * time.Minute, upto: state.Running, paused: true, want: 8 * time.Minute},
-		"alive until it was ended":    {note: 7 * time.Minute, reap: []string{"1 (sleep)"}, upto: state.Running, want: 9 * time.Hour},
+		"nothing but its start":        {upto: state.Starting, want: 0},
+		"an event":                     {note: 7 * time.Minute, upto: state.Running, want: 7 * time.Minute},
+		"the transcript":               {note: 7 * time.Minute, transcript: line(time.Minute) + line(9*time.Minute), upto: state.Running, want: 9 * time.Minute},
+		"a torn line":                  {transcript: line(9*time.Minute) + strings.TrimSpace(line(20*time.Minute)), upto: state.Running, want: 9 * time.Minute},
+		"lines that are no entries":    {transcript: line(9*time.Minute) + "{}\n[]\nwhat?\n\n", upto: state.Running, want: 9 * time.Minute},
+		"a transcript of the future":   {transcript: line(999 * time.Hour), note: time.Minute, upto: state.Running, want: time.Minute},
+		"done, and no checkpoint yet":  {note: 7 * time.Minute, upto: state.CompletingSentinels, want: 7 * time.Minute},
+		"paused":                       {note: 7 * time.Minute, upto: state.Running, paused: true, want: 8 * time.Minute},
+		"silent, and its runtime held": {note: time.Minute, beat: 8 * time.Minute, upto: state.Running, want: 8 * time.Minute},
+		"held by another command":      {note: time.Minute, beat: 8 * time.Minute, holder: 1, upto: state.Running, want: time.Minute},
+		"held after it was paused":     {note: 7 * time.Minute, beat: 30 * time.Minute, upto: state.Running, paused: true, want: 8 * time.Minute},
+		"alive until it was ended":     {note: 7 * time.Minute, reap: []string{"1 (sleep)"}, upto: state.Running, want: 9 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,9 +70,21 @@ func TestDowntimeIsNotWork(t *testing.T) {
 				put(t, filepath.Join(root, "log"), []byte(c.transcript))
 				ok(t, os.Chtimes(filepath.Join(root, "log"), now, now.Add(time.Hour)))
 			}
+			left := a.x.Lock.Info
 			ok(t, a.x.Close())
+			if c.beat > 0 {
+				left.LastHeartbeat = state.At(start.Add(c.beat))
+				left.Process.PID += c.holder
+				put(t, a.x.Layout.Lock(), must(json.Marshal(left))(t))
+			}
 
 			now = start.Add(9 * time.Hour)
+			if c.beat > 0 { // a reader's clock is that of the machine
+				v := must(Read(root))(t)
+				if run := v.State.Newest(); run.Live() == nil || v.LastSign().Sub(start) != c.want {
+					t.Errorf("a reader says that it has ended after %s, want after %s", v.LastSign().Sub(start), c.want)
+				}
+			}
 			x := must(Open(context.Background(), root, execution.Options{FS: fast, Now: clock, Reap: func(string) ([]string, error) { return c.reap, nil }}))(t)
 			record := x.State().Newest().Codon(0)
 			ok(t, x.Close())
@@ -71,5 +92,23 @@ func TestDowntimeIsNotWork(t *testing.T) {
 				t.Errorf("%s after %s, want after %s", record.Status, record.EndTime.Sub(start), c.want)
 			}
 		})
+	}
+}
+
+// TestAHolderShowsThatItLives: what an attempt worked without a word is known from the
+// lock of its runtime.
+func TestAHolderShowsThatItLives(t *testing.T) {
+	t.Parallel()
+	a := begin(t, filepath.Join(t.TempDir(), "x"), 12, CreateOptions{})
+	defer a.x.Close()
+	began := must(lock.ReadLock(vfs.OS, a.x.Layout.Lock()))(t)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		now, err := lock.ReadLock(vfs.OS, a.x.Layout.Lock())
+		if err == nil && now.LastHeartbeat.After(began.LastHeartbeat.Time) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("for 20 seconds it has shown nothing: %v, %v", now, err)
+		}
 	}
 }

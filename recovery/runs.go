@@ -156,7 +156,7 @@ func closeLeft(ctx context.Context, x *execution.Execution, r *state.Run, p *Rep
 	}
 	at := x.Now()
 	if len(ended) == 0 { // else it was alive until now
-		at = load.LastSign(x.FS, x.Layout, x.Journal.Last(), at.Time, r)
+		at = load.LastSign(x.FS, x.Layout, x.Journal.Last(), at.Time, r, x.Lock.Left)
 	}
 	final := live.Interrupt(at, state.InterruptedByCrash, "hank ended while the codon was "+string(live.Status))
 	if r.Paused != nil {

@@ -548,7 +548,8 @@ func (v *View) Crashed(r *state.Run) bool {
 
 // LastSign is when the attempt that the newest run has left counts as ended.
 func (v *View) LastSign() state.Time {
-	return load.LastSign(v.fs, v.Layout, v.State.Seq, time.Now(), v.State.Newest())
+	left, _ := lock.ReadLock(v.fs, v.Layout.Lock())
+	return load.LastSign(v.fs, v.Layout, v.State.Seq, time.Now(), v.State.Newest(), left)
 }
 
 // over asks what the next opening will, while nobody holds the execution.

@@ -14,6 +14,7 @@ import (
 
 	"hank/internal/vfs"
 	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -31,9 +32,9 @@ var rebased = []byte(`"transitionType":"Rebased"`)
 
 // LastSign is when an attempt that nobody saw end last showed a sign of life:
 // the newest of its start, its last event in the journal, the last entry of its
-// transcript, and the pause of its run. What the machine did after that was not its work: it may have
-// been off.
-func LastSign(fsys vfs.FS, l layout.Layout, end uint64, now time.Time, r *state.Run) state.Time {
+// transcript, the pause of its run, and until then the last heartbeat of its runtime in the lock
+// file that was left. What the machine did after that was not its work: it may have been off.
+func LastSign(fsys vfs.FS, l layout.Layout, end uint64, now time.Time, r *state.Run, left *lock.LockInfo) state.Time {
 	c := r.Live()
 	last := c.StartTime.Time
 	saw := func(at time.Time) {
@@ -43,6 +44,8 @@ func LastSign(fsys vfs.FS, l layout.Layout, end uint64, now time.Time, r *state.
 	}
 	if r.Paused != nil {
 		saw(r.Paused.Time.Time)
+	} else if left.Runs(r) {
+		saw(left.LastHeartbeat.Time)
 	}
 	name := fmt.Appendf(nil, "\"codonId\":%q", c.CodonID)
 	about := func(_, data []byte) bool { return bytes.Contains(data, name) && !bytes.Contains(data, rebased) }

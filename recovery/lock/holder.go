@@ -25,7 +25,7 @@ type LockInfo struct {
 	RunID         state.RunID   `json:"runId,omitempty"`
 	Command       string        `json:"command"`
 	StartTime     state.Time    `json:"startTime"`
-	LastHeartbeat state.Time    `json:"lastHeartbeat"` // for observers on other machines
+	LastHeartbeat state.Time    `json:"lastHeartbeat"` // when the holder was last known to live
 	Process       proc.Identity `json:"process"`
 
 	pidOnly bool // the file is a number
@@ -37,6 +37,12 @@ type LockInfo struct {
 // of its names damaged is not one.
 func (h *LockInfo) Foreign() bool {
 	return h.Schema == 0 && h.PID > 0 && h.Process == (proc.Identity{}) && (!h.LastHeartbeat.IsZero() || h.pidOnly)
+}
+
+// Runs reports whether the holder is the runtime of a run.
+func (h *LockInfo) Runs(r *state.Run) bool {
+	var id proc.Identity
+	return h != nil && len(r.Process) > 0 && json.Unmarshal(r.Process, &id) == nil && h.Process == id
 }
 
 // HeldError says that another runtime holds an execution or a workspace.

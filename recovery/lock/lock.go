@@ -37,8 +37,9 @@ func MayAct(root string) error {
 	return proc.MayAct(os.Getpid(), root, meta.Lineage)
 }
 
-// heartbeat is how often a holder refreshes its lock file.
-const heartbeat = 30 * time.Second
+// heartbeat is how often a holder refreshes its lock file. It is also how much of the work
+// of a runtime that was killed is not known.
+const heartbeat = 2 * time.Second
 
 // Lock is the hold on an execution and on its workspace: a flock on each
 // directory, for the life of the runtime. The kernel drops both with the process,
@@ -49,6 +50,7 @@ type Lock struct {
 	around []*os.File // the directories that the workspace is in
 	Mu     sync.Mutex // guards Info, and its file
 	Info   LockInfo
+	Left   *LockInfo // the lock file that was found; nil: there was none that can be read
 
 	stop  chan struct{}
 	ended chan struct{}
@@ -89,6 +91,7 @@ func Acquire(fsys vfs.FS, l layout.Layout, command, breakToken string, now time.
 		return nil, err
 	}
 	holder, _ := ReadLock(fsys, l.Lock())
+	k.Left = holder
 	if holder != nil && holder.Foreign() {
 		if err := holder.respect(l, breakToken); err != nil {
 			return nil, errors.Join(err, k.closeDirs())
@@ -198,12 +201,12 @@ func retryFor(patience time.Duration, lock func(*os.File) error, dir *os.File) e
 // patience is how long a lock that somebody else has is waited for.
 const patience = 200 * time.Millisecond
 
-func (k *Lock) write() error {
+func (k *Lock) write(d vfs.Durability) error {
 	text, err := json.Marshal(k.Info, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	return vfs.ReplaceFile(k.fsys, k.layout.Lock(), append(text, '\n'), 0o600, vfs.Durable)
+	return vfs.ReplaceFile(k.fsys, k.layout.Lock(), append(text, '\n'), 0o600, d)
 }
 
 // WriteFirst is write by one who has just got the lock.
@@ -215,10 +218,11 @@ func (k *Lock) WriteFirst() error {
 			return err
 		}
 	}
-	return k.write()
+	return k.write(vfs.Durable)
 }
 
-// beat refreshes the lock file. A failure is harmless: nothing decides by it.
+// beat refreshes the lock file. A failure is harmless, as is the loss of the file in a power
+// cut: nothing decides by it.
 func (k *Lock) beat() {
 	defer close(k.ended)
 	tick := time.NewTicker(heartbeat)
@@ -231,7 +235,7 @@ func (k *Lock) beat() {
 			k.Mu.Lock()
 			k.Info.LastHeartbeat = state.At(at)
 			if k.Held() == nil {
-				_ = k.write()
+				_ = k.write(vfs.Volatile)
 			}
 			k.Mu.Unlock()
 		}

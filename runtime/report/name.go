@@ -37,12 +37,16 @@ func began(v *recovery.View) *time.Time {
 }
 
 // worked is how long the attempts in an execution took, together; the running one
-// until now.
+// until now, one that was left until its last sign of life.
 func worked(v *recovery.View) time.Duration {
 	sum := v.Head.Worked
-	if run := v.State.Newest(); run != nil && v.Live {
+	if run := v.State.Newest(); run != nil {
 		if live := run.Live(); live != nil {
-			sum += max(0, time.Since(live.StartTime.Time))
+			until := time.Now()
+			if !v.Live {
+				until = v.LastSign().Time
+			}
+			sum += max(0, until.Sub(live.StartTime.Time))
 		}
 	}
 	return sum
