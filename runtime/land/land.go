@@ -51,7 +51,7 @@ func Land(ctx context.Context, v *recovery.View, o Options) (*Landing, error) {
 	}
 	if !o.DryRun {
 		l.out.short = l.repo.ShortName(ctx, o.Branch)
-		l.out.into = l.mergesInto(ctx)
+		l.out.into, l.out.intoAt = l.mergesInto(ctx)
 		if l.out.Switch == nil {
 			l.out.follows, l.out.barred = l.mayFollow(ctx)
 		}

@@ -298,7 +298,11 @@ func (p *printer) ways() {
 		if _, err := os.Lstat(filepath.Join(l.Repository, ".gitmodules")); err == nil {
 			option = " --no-recurse-submodules" // which would be fetched from elsewhere
 		}
-		p.say("merge      git%s fetch%s . %s && git%s switch %s\n", p.at.Git, option, shell.Quote(short+":"+l.into), p.at.Git, shell.Quote(l.into))
+		git, into, tip := "git"+p.at.Git, shell.Quote("refs/heads/"+l.into), shell.Quote(l.Tip)
+		p.say("merge      %s fetch%s . %s && %s switch %s\n", git, option, shell.Quote(short+":"+l.into), git, shell.Quote(l.into))
+		// Each update-ref that changes nothing is a question: it fails where the branch has moved.
+		p.say("unmerge    %[1]s update-ref %[2]s %[3]s %[3]s && %[1]s update-ref %[4]s %[3]s %[3]s && %[1]s switch %[5]s && %[1]s update-ref %[2]s %[6]s %[3]s\n",
+			git, into, tip, shell.Quote("refs/heads/"+l.Branch), branch, l.intoAt)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestAReportBeginsWithWhatMatters(t *testing.T) {
 		Codons:  []Codon{{CodonID: "one", Verdict: "completed", Commit: id("1")}, {CodonID: "two", Verdict: "failed", But: "failure ignored"}, {CodonID: "three", Verdict: "completed", Commit: id("3")}, {CodonID: "four", Verdict: "completed", Commit: id("3")}},
 		LeftOut: []LeftOut{{FileName{Path: "x\ty"}, "it is the data"}}, Mixed: []FileName{{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}},
 		Checks: []Check{{What: "all is well", Right: true}, {What: "the mode", Why: "it differs", Files: []FileName{{Path: "a"}}}},
-		Switch: &Switch{Ref: "refs/heads/main", Commit: id("b"), Index: "x; ls", Staged: []FileName{{Path: "s"}}, Back: "rm -rf /"}, Repository: "/r", into: "main",
+		Switch: &Switch{Ref: "refs/heads/main", Commit: id("b"), Index: "x; ls", Staged: []FileName{{Path: "s"}}, Back: "rm -rf /"}, Repository: "/r", into: "main", intoAt: id("b"),
 	}
 	if got, want := printed(t, l), `branch work would be 3 commits on top of bbbbbbbbbbbb
 HEAD and the index would move to work; no file is written; 1 path stays staged
@@ -95,8 +95,9 @@ FAILED CHECK: the mode: it differs
   a
 report     /r/report.json
 view with  git -C repo log -p work
-way back   git -C repo read-tree -i -m refs/heads/work 'x; ls' && git -C repo symbolic-ref HEAD refs/heads/main
+way back   git -C repo update-ref refs/heads/main `+id("b")+" "+id("b")+` && git -C repo read-tree -i -m HEAD 'x; ls' && git -C repo symbolic-ref HEAD refs/heads/main
 merge      git -C repo fetch . work:main && git -C repo switch main
+unmerge    git -C repo update-ref refs/heads/main `+id("3")+" "+id("3")+` && git -C repo update-ref refs/heads/work `+id("3")+" "+id("3")+` && git -C repo switch work && git -C repo update-ref refs/heads/main `+id("b")+" "+id("3")+`
 `; got != want {
 		t.Errorf("the landing prints\n%s\nwant\n%s", got, want)
 	}

@@ -76,6 +76,7 @@ type Landing struct {
 	short      string // the branch, by a name that means nothing else
 	made       bool   // by an earlier landing: this one has only put HEAD and the index on it
 	into       string // the branch that HEAD was on before the first switch, if it can get the work by a merge; empty: none
+	intoAt     string // and its commit
 }
 
 // Commit is a commit on the branch.
@@ -237,13 +238,14 @@ type Switch struct {
 	Index  string     `json:"index"`            // the tree of what the index had
 	Plain  bool       `json:"plain,omitzero"`   // nothing was staged
 	Staged []FileName `json:"staged"`           // what is staged as before
+	Was    string     `json:"was,omitempty"`    // the branch's commit before the landing of which this is the end; absent: it is in "commit", or the branch was not there, or not moved
 	Back   string     `json:"back"`             // the way back, as a shell command; nothing reads it from here
 }
 
 // back is the way back. It is not taken from the report: agents may have written
 // that, and it is pasted into a shell.
 func (s *Switch) back(l *Landing, option string) string {
-	m := usergit.Move{From: s.begin(), Branch: l.Branch, To: l.Tip, Index: s.Index, Plain: s.Plain}
+	m := usergit.Move{From: s.begin(), Branch: l.Branch, To: l.Tip, Index: s.Index, Plain: s.Plain, Was: s.Was}
 	return m.Back(option)
 }
 

@@ -74,12 +74,18 @@ func (l *lander) freeName() string {
 }
 
 // planSwitch tries the switch on a copy of the index. before is what the index had
-// when an earlier try began; empty: there was none.
+// when an earlier try began, of which this is the end; empty: there was none.
 func (l *lander) planSwitch(ctx context.Context, before string) (err error) {
 	if l.move, err = l.stage.PlanMove(ctx, l.position, l.o.Branch, l.out.Tip, before); err != nil {
 		return err
 	}
-	s := &Switch{Ref: l.position.Ref, Commit: l.position.Commit, Index: l.move.Index, Plain: l.move.Plain, Staged: []FileName{}, Back: l.move.Back(inTree(l.repo.Top))}
+	switch {
+	case before != "":
+		l.move.Was = l.out.Switch.Was
+	case l.o.Update && !l.out.made && !l.move.Here():
+		l.move.Was = l.out.Base
+	}
+	s := &Switch{Ref: l.position.Ref, Commit: l.position.Commit, Index: l.move.Index, Plain: l.move.Plain, Staged: []FileName{}, Was: l.move.Was, Back: l.move.Back(inTree(l.repo.Top))}
 	for _, path := range l.move.Staged {
 		s.Staged = append(s.Staged, fileName(path))
 	}
@@ -149,9 +155,9 @@ func (l *lander) switchTo(ctx context.Context, had *Landing, before string) erro
 	})
 }
 
-// mergesInto is the branch that gets the work by a merge that only moves it forward: the
-// one that HEAD was on, or, where an update has found HEAD on the branch, before that.
-func (l *lander) mergesInto(ctx context.Context) string {
+// mergesInto is the branch that gets the work by a merge that only moves it forward, and its
+// commit: the one that HEAD was on, or, where an update has found HEAD on the branch, before that.
+func (l *lander) mergesInto(ctx context.Context) (branch, commit string) {
 	list := append(landings(l.v.Layout), l.out)
 	for _, had := range slices.Backward(list) {
 		s := had.Switch
@@ -159,11 +165,11 @@ func (l *lander) mergesInto(ctx context.Context) string {
 			continue
 		}
 		if at, err := l.repo.Commit(ctx, s.Ref); err == nil && at != l.out.Tip && l.repo.Has(ctx, l.out.Tip, at) {
-			return strings.TrimPrefix(s.Ref, "refs/heads/")
+			return strings.TrimPrefix(s.Ref, "refs/heads/"), at
 		}
-		return ""
+		return "", ""
 	}
-	return ""
+	return "", ""
 }
 
 // halfDone is the error of a switch that ended after its branch was made.
@@ -207,7 +213,7 @@ func (l *lander) finishSwitch(ctx context.Context, had *Landing, tip string) (do
 		return true, l.switchTo(ctx, had, s.Index)
 	case l.move.Moved:
 		return true, &finding.DecisionError{What: fmt.Sprintf("a switch to %s was interrupted after the index was moved and before HEAD was", l.o.Branch),
-			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Switch = true }).command("")) + " finishes it", l.out.Switch.Back + " undoes it"}}
+			Options: []string{advice.Quote(l.o.with(func(o *Options) { o.Switch = true }).command("")) + " finishes it", l.move.BackHalfway(inTree(l.repo.Top)) + " undoes it"}}
 	case tip == had.Tip:
 		had.Switch = nil
 		return true, had.save(l.v.Layout)

@@ -170,6 +170,7 @@ type Move struct {
 	Index  string   // the tree of what the index has
 	After  string   // and of what it is going to have
 	Staged []string // what is staged afterwards as before
+	Was    string   // the branch's commit before the landing of which this is the end; empty: it was not there, or as now
 	// Moved: the index is there already, because an earlier move got so far.
 	Moved bool
 	Plain bool // nothing was staged before
@@ -178,30 +179,55 @@ type Move struct {
 // Here reports whether HEAD is on the branch before the move.
 func (m *Move) Here() bool { return m.From.Ref == "refs/heads/"+m.Branch }
 
-// Back is the command that brings HEAD and the index back, in a shell; option is the
-// -C that git needs there. Killed between its steps it can be given again, and it
-// loses no commit that the branch has got since.
+// Back is the command that brings HEAD and the index back, in a shell, and the branch where
+// it was moved; option is the -C that git needs there. Killed between its steps it can be
+// given again. It loses no commit, and changes nothing where what it goes back to has moved.
 func (m *Move) Back(option string) string {
-	index, branch := m.Index, "refs/heads/"+m.Branch
-	if m.Plain && !m.Here() {
-		index = cmp.Or(m.From.Ref, m.From.Commit)
+	if m.From.Commit == "" {
+		return m.back(option, "refs/heads/"+m.Branch) // HEAD has no commit once it is back
 	}
-	steps := [][]string{{"read-tree", "-i", "-m", branch, index}}
+	return m.back(option, "HEAD")
+}
+
+// BackHalfway is the same where the index was moved, and HEAD was not.
+func (m *Move) BackHalfway(option string) string { return m.back(option, m.To) }
+
+// back is the command where the index is that of a commit.
+func (m *Move) back(option, at string) string {
+	index, branch, was := m.Index, "refs/heads/"+m.Branch, m.Was
+	if m.Plain {
+		index = m.From.Commit // which is kept longer than a tree
+	}
+	var steps []string
+	step := func(words ...string) {
+		for i, w := range words {
+			words[i] = shell.Quote(w)
+		}
+		steps = append(steps, "git"+option+" "+strings.Join(words, " "))
+	}
 	switch {
 	case m.Here():
-		steps = [][]string{{"merge-base", "--is-ancestor", branch, m.To}, {"read-tree", "-i", "-m", m.To, index}, {"update-ref", branch, m.From.Commit}}
+		was = m.From.Commit
+		steps = append(steps, `test "$(git`+option+` symbolic-ref HEAD)" = `+shell.Quote(branch))
 	case m.From.Ref != "":
-		steps = append(steps, []string{"symbolic-ref", "HEAD", m.From.Ref})
+		unmoved := cmp.Or(m.From.Commit, strings.Repeat("0", len(m.To))) // which says that there is none
+		step("update-ref", m.From.Ref, unmoved, unmoved)
+	}
+	if was != "" {
+		step("merge-base", "--is-ancestor", branch, m.To)
+	}
+	step("read-tree", "-i", "-m", at, index)
+	if was != "" {
+		step("update-ref", branch, was)
+	}
+	switch {
+	case m.Here():
+	case m.From.Ref != "":
+		step("symbolic-ref", "HEAD", m.From.Ref)
 	default:
-		steps = append(steps, []string{"update-ref", "--no-deref", "HEAD", m.From.Commit})
+		step("update-ref", "--no-deref", "HEAD", m.From.Commit)
 	}
-	for i, words := range steps {
-		for j, w := range words {
-			words[j] = shell.Quote(w)
-		}
-		steps[i] = []string{"git" + option + " " + strings.Join(words, " ")}
-	}
-	return strings.Join(slices.Concat(steps...), " && ")
+	return strings.Join(steps, " && ")
 }
 
 // PlanMove tries a move on a copy of the index: there, and back again. It returns a
