@@ -280,6 +280,7 @@ func (p *printer) ways() {
 	}
 	s := l.Switch
 	if s == nil {
+		p.backOfBranch()
 		switch {
 		case l.barred != "":
 			p.say("no switch  %s\n", l.barred)
@@ -304,6 +305,21 @@ func (p *printer) ways() {
 		p.say("unmerge    %[1]s update-ref %[2]s %[3]s %[3]s && %[1]s update-ref %[4]s %[3]s %[3]s && %[1]s switch %[5]s && %[1]s update-ref %[2]s %[6]s %[3]s\n",
 			git, into, tip, shell.Quote("refs/heads/"+l.Branch), branch, l.intoAt)
 	}
+}
+
+// backOfBranch is the way back of a landing that has made or moved a branch and nothing else.
+// Git refuses it where the branch is checked out, or has moved since.
+func (p *printer) backOfBranch() {
+	l := p.l
+	if l.Already {
+		return
+	}
+	git, tip, branch := "git"+p.at.Git, shell.Quote(l.Tip), shell.Quote(l.Branch)
+	last := "branch -q -D " + branch
+	if l.Update {
+		last = "branch -q -f " + branch + " " + shell.Quote(l.Base)
+	}
+	p.say("way back   %[1]s update-ref %[2]s %[3]s %[3]s && %[1]s %[4]s\n", git, shell.Quote("refs/heads/"+l.Branch), tip, last)
 }
 
 func (p *printer) names(what any, names []FileName) {

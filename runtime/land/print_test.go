@@ -105,6 +105,9 @@ unmerge    git -C repo update-ref refs/heads/main `+id("3")+" "+id("3")+` && git
 	if got := printed(t, l); strings.Contains(got, "switch to") {
 		t.Errorf("it names a switch that would be refused:\n%s", got)
 	}
+	if got, want := printed(t, l), "\nway back   git -C repo update-ref refs/heads/work "+id("3")+" "+id("3")+" && git -C repo branch -q -D work\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("its way back is not\n%s\n%s", want, got)
+	}
 	l.follows = true
 	if got := printed(t, l); !strings.HasSuffix(got, "\nswitch to  hank land --branch work --switch -e exe\n") {
 		t.Errorf("it does not name the switch:\n%s", got)
