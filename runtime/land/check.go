@@ -58,6 +58,9 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 		if l.committed[path] || landedBefore != nil && differs[path] == landedBefore[path] {
 			continue // what the user has committed since, or what the run has done
 		}
+		if have := l.base[path]; have == differs[path] || have != (usergit.Entry{}) && have == landed[path].entry {
+			continue // committed since, as the run has found it or left it
+		}
 		if file, changed := landed[path]; changed && file.entry == (usergit.Entry{}) {
 			l.out.Deleted = append(l.out.Deleted, fileName(path))
 		} else if changed {
