@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -69,6 +70,9 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 			l.out.Uncommitted = append(l.out.Uncommitted, fileName(path))
 		}
 	}
+	if err := l.listUntracked(ctx, landed); err != nil {
+		return err
+	}
 	for _, path := range slices.Sorted(maps.Keys(landed)) {
 		if l.committed[path] {
 			continue
@@ -95,6 +99,40 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 	}
 	if len(moved) > 0 {
 		return l.conflict(ctx, moved)
+	}
+	return nil
+}
+
+// listUntracked lists the files whose removal is staged, and which are still there. Whether that was
+// so before the run nobody has recorded.
+func (l *lander) listUntracked(ctx context.Context, landed map[string]landedFile) error {
+	head, err := l.repo.Commit(ctx, "HEAD")
+	if err != nil {
+		return nil // there is no commit: nothing can be removed from it
+	}
+	has := l.base
+	if head != l.out.Base {
+		if has, err = l.repo.Entries(ctx, head); err != nil {
+			return err
+		}
+	}
+	x, err := l.stage.CopyIndex()
+	if err != nil {
+		return err
+	}
+	index, err := x.Files(ctx)
+	if err != nil {
+		return err
+	}
+	for _, path := range slices.Sorted(maps.Keys(has)) {
+		name, inside := strings.CutPrefix(path, l.repo.Prefix)
+		_, changed := landed[path]
+		if _, tracked := index[path]; tracked || changed || !inside || l.base[path] == (usergit.Entry{}) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(l.v.Layout.Workspace, filepath.FromSlash(name))); err == nil {
+			l.out.Untracked = append(l.out.Untracked, fileName(path))
+		}
 	}
 	return nil
 }

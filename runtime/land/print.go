@@ -123,6 +123,7 @@ func (p *printer) matters() {
 	p.names("had uncommitted changes before the run and were changed by it; the branch has them as the run left them, with your changes where it kept them:", l.Mixed)
 	p.names(fmt.Sprintf("had uncommitted changes before the run and were deleted by it; not on the branch, saved in checkpoint %s:", l.From.SHA[:12]), l.Deleted)
 	p.names("uncommitted before the run and not changed by it; not on the branch:", l.Uncommitted)
+	p.names("removed in the index alone; still on the branch:", l.Untracked)
 }
 
 // short is the same in a line each.
@@ -140,6 +141,7 @@ func (p *printer) short() {
 		{"on the branch with your uncommitted changes", l.Mixed},
 		{"uncommitted before the run and deleted by it, saved in checkpoint " + string(l.From.SHA[:12]), l.Deleted},
 		{"uncommitted before the run and still so", l.Uncommitted},
+		{"removed in the index alone, and still on the branch", l.Untracked},
 	} {
 		if len(k.names) == 0 {
 			continue

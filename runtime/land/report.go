@@ -55,6 +55,9 @@ type Landing struct {
 	// Uncommitted files differed from HEAD when the run began, and it did not
 	// change them: they are not on the branch.
 	Uncommitted []FileName `json:"uncommitted"`
+	// Untracked files are there, and their removal is staged (git rm --cached): the
+	// branch has them as before.
+	Untracked []FileName `json:"untracked,omitempty"`
 	// Private files hold secrets by their names, and the base does not have them:
 	// with the branch they would be new in the repository.
 	Private []FileName `json:"private"`
