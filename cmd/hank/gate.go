@@ -82,7 +82,7 @@ func answerCommand(status state.GateStatus, command *cli.Command) *cli.Command {
 			if done.Unchanged {
 				return fmt.Sprintf("%s on %s already; nothing has changed", text, r.Answer.Time.Local().Format(time.DateTime))
 			}
-			return text + call.Continues(root, settingsHere(c), done.Live)
+			return text + call.Continues(root, settingsHere(c), done.Live, r.Status == state.GateRejected)
 		})
 	}
 	return command
@@ -151,7 +151,7 @@ another hank process.`,
 				if done.Unchanged {
 					return "not held; nothing has changed"
 				}
-				return "released" + call.Continues(root, settingsHere(c), done.Live)
+				return "released" + call.Continues(root, settingsHere(c), done.Live, false)
 			})
 		},
 	}

@@ -157,6 +157,8 @@ func answer(status state.GateStatus) func(context.Context, string, asked) (strin
 			return said + " before; nothing has changed", nil
 		case done.Live:
 			return said + "; the run continues", nil
+		case status == state.GateRejected:
+			return said + "; with `hank run` its codon fails, and onFailure applies", nil
 		}
 		return said + "; to continue: `hank run`", nil
 	}

@@ -126,14 +126,16 @@ func SettingsHere(c *cli.Context) report.Settings {
 }
 
 // Continues says how an execution continues after an answer or the end of a hold; live: it is
-// running.
-func Continues(root string, in report.Settings, live bool) string {
+// running. After a rejection the next run only has the codon fail, unless its onFailure continues.
+func Continues(root string, in report.Settings, live, rejected bool) string {
 	if live {
 		return "; the run continues"
 	}
 	switch f := report.FollowsIn(root, in); {
 	case f.Gate != nil:
 		return "; " + f.Gate.Waits()
+	case f.Command != "" && rejected:
+		return "; with `" + f.Command + "` its codon fails, and onFailure applies" + f.First
 	case f.Command != "":
 		return "; to continue: `" + f.Command + "`" + f.First
 	}
