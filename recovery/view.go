@@ -452,7 +452,8 @@ const beginning = 200 * time.Millisecond
 func (v *View) holdsOrBegins() bool {
 	for end := time.Now().Add(beginning); ; time.Sleep(5 * time.Millisecond) {
 		live := lock.IsHeld(v.Layout) || v.heldByHankweave()
-		if live || time.Now().After(end) || layout.ExistsIn(v.fs, v.Layout.Root) {
+		_, err := v.fs.Lstat(v.Layout.Hankweave())
+		if live || err != nil || time.Now().After(end) || layout.ExistsIn(v.fs, v.Layout.Root) {
 			return live
 		}
 	}
