@@ -137,6 +137,8 @@ func TestTheQuestionsOfScriptingAreAnswered(t *testing.T) {
 	ask("Did the last command fail", "7 waiting: .*fine.*")
 	ask("Which executions", regexp.QuoteMeta(dir))
 	ask("What has this run cost", `shell 0`)
+	run("hank reject fine; hank run; [ $? = 1 ]")
+	ask("Why did the codon fail", "check: rejected at gate fine by [^(]*")
 	if len(asked) != len(lines) || len(lines) < 8 {
 		t.Errorf("of %d questions %d were asked", len(lines), len(asked))
 	}
