@@ -23,15 +23,15 @@ func Land() *cli.Command {
 Your work tree, index, HEAD and other branches are not touched, no hook runs, and files
 that the run did not change stay as they are in HEAD. The filters and attributes of your
 repository apply as with git add. A report in .hankweave/reports lists what is on the
-branch, what is left out and why, and what was checked. TARGETs are those of hank
-rollback. Works during a run.
+branch, what is left out and why, and what was checked. The way back is printed, as a
+command. TARGETs are those of hank rollback. Works during a run.
 
 If the workspace is your checkout, its files already have the run's changes, and they
 are uncommitted: git merge and git switch refuse to overwrite them. --switch puts HEAD
 and the index on the branch, and writes no file: what the run changed is committed then,
-what you had staged stays staged, and what git status lists is your own. It prints the
-way back, and the commands that merge the branch. It does not work during a run, nor
-where what you have staged differs from what the run made of the same file.
+what you had staged stays staged, and what git status lists is your own. It also prints
+the commands that merge the branch and that undo the merge. It does not work during a
+run, nor where what you have staged differs from what the run made of the same file.
 
 Examples: hank land --branch papers --dry-run
           hank land --branch papers --switch
