@@ -44,9 +44,10 @@ func (l *loader) stat(name string) (fs.FileInfo, error) {
 
 // loadedFile is a file that was read, or found not to be readable.
 type loadedFile struct {
-	file File
-	text string
-	ok   bool
+	file   File
+	text   string
+	ok     bool
+	judged [sentinelPrompt + 1]bool // as a prompt of a kind
 }
 
 // source is where a program's files come from. Paths are slash-separated and

@@ -19,20 +19,17 @@ const (
 	decisionVariable    = "HANK_DECISION"
 )
 
-// ProgressFile is the progress file of a loop, relative to the workspace. A loop is once
-// in an execution, so that each instance has its own. It is in the workspace itself, as
-// nobody has to make a directory for it.
+// ProgressFile is the progress file of a loop, relative to the workspace; a loop is once in an
+// execution. It is in the workspace itself, as nobody has to make a directory for it.
 func ProgressFile(id CodonID) string { return ".hank-progress-" + SafeFileName(id) + ".md" }
 
 // noteProgressFiles gives a progress file to each loop whose codons name it.
 func (p *Program) noteProgressFiles() {
-	for _, at := range p.Hank.places {
+	text := func(name string) string { return p.texts[name] }
+	for _, at := range p.Hank.places { // a loop before its codons
 		if at.loop != nil {
 			at.loop.progress = ""
 		}
-	}
-	text := func(name string) string { return p.texts[name] }
-	for _, at := range p.Hank.places {
 		if at.inside != nil && slices.ContainsFunc(textsOfCodon(p.Hank, at.codon), func(t promptPart) bool {
 			return strings.Contains(t.in(text), progressPlaceholder) || strings.Contains(t.in(text), progressVariable)
 		}) {
@@ -119,11 +116,7 @@ func (l *loader) misplaced() {
 
 // votes reports whether a codon of the loop is asked for a decision after each iteration.
 func (l *Loop) votes(id CodonID) bool {
-	ids := make([]string, len(l.Codons))
-	for i, c := range l.Codons {
-		ids[i] = string(c.ID)
-	}
-	return slices.ContainsFunc(l.TerminateOn.Members(), func(r loop.Rule) bool { return r.Asked(ids) == string(id) })
+	return slices.ContainsFunc(l.TerminateOn.Members(), func(r loop.Rule) bool { return r.Asked(string(l.Codons[len(l.Codons)-1].ID)) == string(id) })
 }
 
 // Votes reports whether the codon of an entry is asked whether its loop stops.

@@ -43,10 +43,9 @@ var (
 	placeholderForm = lazyregexp.New(`^<%[A-Z][A-Z0-9_]*%>$`)
 )
 
-// unknownPlaceholders reports what is written like a placeholder and is none, so
-// that it would reach the agent as text: in capitals with another name, or a known
-// name with spaces or small letters. Anything else between <% and %> may be a
-// template that the prompt is about. Comments of agents' prompts do not count.
+// unknownPlaceholders reports what is written like a placeholder and is none, so that it would reach
+// the agent as text: in capitals with another name, or a known name with spaces or small letters.
+// Anything else between <% and %> may be of the prompt's subject. Comments of agents' prompts do not count.
 func (h *Hank) unknownPlaceholders(text string, script bool, report func(offset int, message, hint string)) {
 	var comments [][]int
 	placeholders := slices.Concat(placeholders, slices.Sorted(maps.Keys(h.Variables)))
@@ -55,11 +54,12 @@ func (h *Hank) unknownPlaceholders(text string, script bool, report func(offset 
 	}
 	for _, m := range placeholderLike.FindAllStringSubmatchIndex(text, -1) {
 		written, name := text[m[0]:m[1]], text[m[2]:m[3]]
-		near := typo.Nearest(name, placeholders)
 		exact := placeholderForm.MatchString(written)
-		switch {
-		case exact && slices.Contains(placeholders, name):
+		if exact && slices.Contains(placeholders, name) {
 			continue
+		}
+		near := typo.Nearest(name, placeholders)
+		switch {
 		case !exact && (near == "" || !typo.Same(near, name)):
 			continue
 		case slices.ContainsFunc(comments, func(c []int) bool { return c[0] <= m[0] && m[1] <= c[1] }):

@@ -48,26 +48,32 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 			continue
 		}
 		text = frontmatter.WithoutMark(text)
-		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
 		_, body, problem := frontmatter.Split(text)
 		left += body
 		nothing := kind == taskPrompt && i == len(refs)-1 && frontmatter.IsNothing(left) && !l.out.AnyIDs
+		seen := &l.files[name].judged[kind]
+		if *seen && !nothing {
+			continue
+		}
+		*seen = *seen || !nothing
+		inPrompt := &jsonshape.Document{File: name, Data: []byte(text)}
+		as := func(rule string) func(int, string, string) {
+			return func(at int, message, hint string) { l.out.At(inPrompt, at, "", rule, message, hint) }
+		}
 		frontmatter.Judge(text, nothing, func(rule, message string) { l.out.At(inPrompt, 0, "", rule, message, "") })
-		if kind == sentinelPrompt && !l.out.AnyIDs {
-			sentinel.CheckTemplate(text, func(offset int, message, hint string) {
-				l.out.At(inPrompt, offset, "", "sentinel-template", message, hint)
-			})
-		}
-		if kind != sentinelPrompt && !l.out.AnyIDs {
-			l.hank.unknownPlaceholders(text, kind == scriptPrompt, func(offset int, message, hint string) {
-				l.out.At(inPrompt, offset, "", "unknown-placeholder", message, hint)
-			})
-		}
-		if at := strings.Index(text, "\r\n"); at >= 0 && kind == scriptPrompt && !l.out.AnyIDs {
-			l.out.At(inPrompt, at, "", "script-crlf", "the lines of the script end with a carriage return and a newline: for sh the carriage return is a part of the last word", "save it with line ends of Unix (LF)")
-		}
 		if problem != "" && (kind == agentPrompt || kind == taskPrompt) {
 			l.out.At(inPrompt, 0, "", "frontmatter", problem, "")
+		}
+		if l.out.AnyIDs {
+			continue
+		}
+		if kind == sentinelPrompt {
+			sentinel.CheckTemplate(text, as("sentinel-template"))
+			continue
+		}
+		l.hank.unknownPlaceholders(text, kind == scriptPrompt, as("unknown-placeholder"))
+		if at := strings.Index(text, "\r\n"); at >= 0 && kind == scriptPrompt {
+			l.out.At(inPrompt, at, "", "script-crlf", "the lines of the script end with a carriage return and a newline: for sh the carriage return is a part of the last word", "save it with line ends of Unix (LF)")
 		}
 	}
 }

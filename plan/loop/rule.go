@@ -103,16 +103,16 @@ func (r Rule) Members() []Rule {
 	return nil
 }
 
-// Asked is the codon that is asked for a decision, out of those of the loop: the one that
-// the rule names, or the last; empty if no codon votes on the rule.
-func (r Rule) Asked(codons []string) string {
+// Asked is the codon that is asked for a decision: the one that the rule names, or the last
+// of the loop; empty if no codon votes on the rule.
+func (r Rule) Asked(last string) string {
 	switch {
-	case r.Type != Plateau || len(codons) == 0:
+	case r.Type != Plateau:
 		return ""
 	case r.Vote == ByJudge:
 		return r.Judge
 	case r.Vote == ByAgent:
-		return codons[len(codons)-1]
+		return last
 	}
 	return ""
 }

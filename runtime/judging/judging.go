@@ -147,11 +147,7 @@ func (c Case) ask(ctx context.Context, r loop.Rule) (loop.Ballot, error) {
 	if r.Type == loop.Plateau && r.Vote == loop.BySentinel {
 		return c.sentinel(r.Sentinel), nil
 	}
-	ids := make([]string, len(c.Loop.Codons))
-	for i, codon := range c.Loop.Codons {
-		ids[i] = string(codon.ID)
-	}
-	if id := r.Asked(ids); id != "" {
+	if id := r.Asked(string(c.Loop.Codons[len(c.Loop.Codons)-1].ID)); id != "" {
 		return c.codon(plan.CodonID(id)), nil
 	}
 	return c.trees(r), nil
