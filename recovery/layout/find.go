@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"hank/internal/advice"
 	"hank/internal/shell"
@@ -19,10 +20,14 @@ type NotFoundError struct {
 	From  string // the directory
 	Named bool   // the directory was named, so that no other was looked into
 	Above string // one that is in a directory above a named one; empty: none is
+	File  string // what is there and is no directory; empty: nothing is
 }
 
 func (e *NotFoundError) Error() string {
-	if e.Named {
+	switch {
+	case e.File != "":
+		return fmt.Sprintf("%s is not a directory: %s cannot hold an execution; name a directory with -e DIR", e.File, e.From)
+	case e.Named:
 		text := "there is no execution in " + e.From
 		if e.Above != "" {
 			text += "; the one above it is in " + e.Above
@@ -70,10 +75,17 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// Obstructed says what is where hank's directory of an execution would be, and
-// is none: a *DecisionError, or nil. Hank does not follow a link there, for it
+// Obstructed says what is where an execution or hank's directory of one would be, and
+// is no directory: a *NotFoundError, a *DecisionError, or nil. Hank does not follow a link there, for it
 // could not know what it holds.
 func Obstructed(root string) error {
+	if fi, err := os.Stat(root); err == nil && !fi.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+		file := root
+		for fi, err = os.Stat(file); err != nil && file != filepath.Dir(file); fi, err = os.Stat(file) {
+			file = filepath.Dir(file)
+		}
+		return &NotFoundError{From: root, File: file}
+	}
 	dir := Layout{Root: root}.Hankweave()
 	fi, err := os.Lstat(dir)
 	if err != nil || fi.IsDir() {
