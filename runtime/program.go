@@ -93,13 +93,16 @@ func (d *driver) chooseProgram(ctx context.Context, live *plan.Program, loadErr 
 	if live == nil {
 		return loadErr
 	}
+	if note := hankfile.Kept(s, d.request, frozen, live); note != "" {
+		d.say("%s", note)
+	}
 	return d.adopt(ctx, live)
 }
 
 // askAboutLostProgram asks where the frozen program is lost with the store whether
 // the hank as it is now may take its place. One that says the same does.
 func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) error {
-	ask, answer := hankfile.LostProgram(d.x.State(), d.hankName(), live, why, loadErr)
+	ask, answer := hankfile.LostProgram(d.x.State(), cmp.Or(d.request.Hank, d.x.Meta().HankPath, "the hank"), live, why, loadErr)
 	switch {
 	case ask == nil:
 		d.say("%v; the hank is the one that was frozen, and replaces it", why)
@@ -110,8 +113,6 @@ func (d *driver) askAboutLostProgram(live *plan.Program, why, loadErr error) err
 	}
 	return ask
 }
-
-func (d *driver) hankName() string { return cmp.Or(d.request.Hank, d.x.Meta().HankPath, "the hank") }
 
 // adopt freezes the author's program and lays out its plan from what is settled. Where it
 // is from another file than before, later runs compare with that one.
