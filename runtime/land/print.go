@@ -269,7 +269,7 @@ func (p *printer) private() {
 // ways are the commands that lead on.
 func (p *printer) ways() {
 	l := p.l
-	branch, short := shell.Quote(l.Branch), orElse(l.short, l.Branch)
+	branch := shell.Quote(l.Branch)
 	switch {
 	case l.DryRun:
 		p.say("nothing was written to your repository\n")
@@ -278,7 +278,7 @@ func (p *printer) ways() {
 		p.say("report     %s\n", term.ShortPath(l.Report))
 	}
 	if !l.Already {
-		p.say("view with  git%s log -p %s\n", p.at.Git, shell.Quote(short))
+		p.say("view with  git%s log -p %s\n", p.at.Git, shell.Quote(orElse(l.short, l.Branch)))
 	}
 	s := l.Switch
 	if s == nil {
@@ -301,11 +301,13 @@ func (p *printer) ways() {
 		if _, err := os.Lstat(filepath.Join(l.Repository, ".gitmodules")); err == nil {
 			option = " --no-recurse-submodules" // which would be fetched from elsewhere
 		}
-		git, into, tip := "git"+p.at.Git, shell.Quote("refs/heads/"+l.into), shell.Quote(l.Tip)
-		p.say("merge      %s fetch%s . %s && %s switch %s\n", git, option, shell.Quote(short+":"+l.into), git, shell.Quote(l.into))
-		// Each update-ref that changes nothing is a question: it fails where the branch has moved.
-		p.say("unmerge    %[1]s update-ref %[2]s %[3]s %[3]s && %[1]s update-ref %[4]s %[3]s %[3]s && %[1]s switch %[5]s && %[1]s update-ref %[2]s %[6]s %[3]s\n",
-			git, into, tip, shell.Quote("refs/heads/"+l.Branch), branch, l.intoAt)
+		// Full names of references, since a short one can begin with a sign, or be a tag's as well.
+		git, ref, into, tip := "git"+p.at.Git, "refs/heads/"+l.Branch, "refs/heads/"+l.into, shell.Quote(l.Tip)
+		p.say("merge      %s fetch%s . %s && %s switch %s\n", git, option, shell.Quote(ref+":"+into), git, shell.Quote(l.into))
+		// Each update-ref changes nothing: it is a question, and fails where the branch has moved.
+		// branch -f refuses where another work tree has the branch.
+		p.say("unmerge    %[1]s update-ref %[2]s %[3]s %[3]s && %[1]s update-ref %[4]s %[3]s %[3]s && %[1]s switch %[5]s && %[1]s branch -q -f %[6]s %[7]s\n",
+			git, shell.Quote(into), tip, shell.Quote(ref), branch, shell.Quote(l.into), l.intoAt)
 	}
 }
 

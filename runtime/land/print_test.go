@@ -96,8 +96,8 @@ FAILED CHECK: the mode: it differs
 report     /r/report.json
 view with  git -C repo log -p work
 way back   git -C repo update-ref refs/heads/main `+id("b")+" "+id("b")+` && git -C repo read-tree -i -m HEAD 'x; ls' && git -C repo symbolic-ref HEAD refs/heads/main
-merge      git -C repo fetch . work:main && git -C repo switch main
-unmerge    git -C repo update-ref refs/heads/main `+id("3")+" "+id("3")+` && git -C repo update-ref refs/heads/work `+id("3")+" "+id("3")+` && git -C repo switch work && git -C repo update-ref refs/heads/main `+id("b")+" "+id("3")+`
+merge      git -C repo fetch . refs/heads/work:refs/heads/main && git -C repo switch main
+unmerge    git -C repo update-ref refs/heads/main `+id("3")+" "+id("3")+` && git -C repo update-ref refs/heads/work `+id("3")+" "+id("3")+` && git -C repo switch work && git -C repo branch -q -f main `+id("b")+`
 `; got != want {
 		t.Errorf("the landing prints\n%s\nwant\n%s", got, want)
 	}

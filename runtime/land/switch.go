@@ -157,6 +157,7 @@ func (l *lander) switchTo(ctx context.Context, had *Landing, before string) erro
 
 // mergesInto is the branch that gets the work by a merge that only moves it forward, and its
 // commit: the one that HEAD was on, or, where an update has found HEAD on the branch, before that.
+// It is none where git would take the name for something else.
 func (l *lander) mergesInto(ctx context.Context) (branch, commit string) {
 	list := append(landings(l.v.Layout), l.out)
 	for _, had := range slices.Backward(list) {
@@ -164,8 +165,12 @@ func (l *lander) mergesInto(ctx context.Context) (branch, commit string) {
 		if s == nil || had.Branch != l.out.Branch || s.Ref == "" || s.Ref == "refs/heads/"+had.Branch {
 			continue
 		}
+		name, isBranch := strings.CutPrefix(s.Ref, "refs/heads/")
+		if !isBranch || !usergit.PlainName(name) {
+			return "", ""
+		}
 		if at, err := l.repo.Commit(ctx, s.Ref); err == nil && at != l.out.Tip && l.repo.Has(ctx, l.out.Tip, at) {
-			return strings.TrimPrefix(s.Ref, "refs/heads/"), at
+			return name, at
 		}
 		return "", ""
 	}

@@ -237,14 +237,23 @@ func (r *Repository) entries(ctx context.Context, dir string, env []string, comm
 // BranchExists is the reason why a branch that is there cannot be made.
 const BranchExists = "it exists"
 
+// PlainName reports whether git takes the short name of a branch for that branch in every
+// command: not for an option, nor for a full name of another reference.
+func PlainName(name string) bool {
+	return !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "+") && !strings.HasPrefix(name, "refs/")
+}
+
 // CheckBranch returns why a branch of this name cannot be made; "" if it can.
 func (r *Repository) CheckBranch(ctx context.Context, name string) (string, error) {
 	said, err := r.read(ctx, "check-ref-format", "--branch", name)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	if err != nil || said != name {
+	switch {
+	case err != nil || said != name:
 		return "git does not allow this name", nil
+	case !PlainName(name):
+		return "git takes this name for something else in some commands", nil
 	}
 	list, err := r.read(ctx, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/")
 	if err != nil {
