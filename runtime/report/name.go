@@ -39,17 +39,19 @@ func began(v *recovery.View) *time.Time {
 // worked is how long the attempts in an execution took, together; the running one
 // until now, one that was left until its last sign of life.
 func worked(v *recovery.View) time.Duration {
-	sum := v.Head.Worked
-	if run := v.State.Newest(); run != nil {
-		if live := run.Live(); live != nil {
-			until := time.Now()
-			if !v.Live {
-				until = v.LastSign().Time
-			}
-			sum += max(0, until.Sub(live.StartTime.Time))
-		}
+	return v.Head.Worked + unended(v, v.State.Newest())
+}
+
+// unended is how long the attempt of a run that is not over has taken; run may be nil.
+func unended(v *recovery.View, run *state.Run) time.Duration {
+	if run == nil || run.Live() == nil {
+		return 0
 	}
-	return sum
+	until := time.Now()
+	if !v.Live {
+		until = v.LastSign().Time
+	}
+	return max(0, until.Sub(run.Live().StartTime.Time))
 }
 
 // knows reports whether a state has a codon, in its plan or in a run.

@@ -47,6 +47,8 @@ type Run struct {
 	*state.Run
 	Verdict verdict.Verdict `json:"verdict"` // in a word for people
 	Codons  []*state.Codon  `json:"codons"`
+
+	unended time.Duration // how long the attempt that is not over has taken
 }
 
 // Attempts are attempts at a codon, newest first.
@@ -92,7 +94,7 @@ func ListRuns(v *recovery.View, named *state.Run, limit int, before, option stri
 	}
 	out := &Runs{Schema: 1, Name: hankName(v), Limits: v.State.Limits, Runs: []Run{}, Gates: v.State.Gates, view: v}
 	for _, r := range runs {
-		shown := Run{shownRun(r, option), verdict.OfRun(v, r), r.Codons()}
+		shown := Run{shownRun(r, option), verdict.OfRun(v, r), r.Codons(), unended(v, r)}
 		for i, k := range shown.Codons {
 			shown.Codons[i] = ShownCodon(k, option)
 		}
@@ -188,14 +190,12 @@ func (r Run) Attempts() []Attempt {
 	return out
 }
 
-// Worked is how long the attempts of the run took, in words; the running one until now.
+// Worked is how long the attempts of the run took, in words; one that is not over until now
+// or, where hank was killed, until its last sign of life.
 func (r Run) Worked() string {
-	var sum time.Duration
+	sum := r.unended
 	for _, a := range r.Attempts() {
-		took, over := a.Took()
-		if !over && r.Verdict == verdict.Running {
-			took = max(0, time.Since(a.StartTime.Time))
-		}
+		took, _ := a.Took()
 		sum += took
 	}
 	return term.Duration(sum) + " of work"
