@@ -210,7 +210,7 @@ func (i Iteration) ChangedText() string {
 	case i.Changed == nil:
 		return ""
 	case i.Changed.Files == 0:
-		return "nothing"
+		return "nothing that counts"
 	}
 	return term.Count(i.Changed.Lines, "line") + " in " + term.Count(i.Changed.Files, "file")
 }
