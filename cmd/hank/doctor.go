@@ -95,6 +95,6 @@ func printDiagnosis(c *cli.Context, d *report.Diagnosis) {
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, orDefault(d.Name, report.PlaceOf(d.Execution))), word)
 	for _, l := range d.Lines(executionOption(c)) {
-		say("  %-11s %s\n", l.Label, l.Text)
+		call.Beside(call.Label(l.Label), l.Text, nil)
 	}
 }

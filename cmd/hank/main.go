@@ -78,7 +78,7 @@ func finish(err error, of form) exitcode.Code {
 		err = &exitcode.UsageError{Why: wrong.Why}
 	}
 	if err != nil && !sayInvalid(err) {
-		remark("hank: %s\n", verdict.Sentence(err))
+		call.RemarkLong("hank: " + verdict.Sentence(err))
 	}
 	if problem := call.Problem(err); problem != nil {
 		if said := of.fail(problem); said != nil {

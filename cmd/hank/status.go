@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/recovery/layout"
 	"hank/runtime/report"
@@ -56,14 +57,14 @@ func printStatus(s *report.Status, c *cli.Context) {
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, s.Name), title)
 	for _, l := range s.Lines(time.Now(), executionOption(c)) {
-		text := term.Sprintf("%s", l.Text)
+		var paint func(*os.File, string) term.Painted
 		if l.Warning {
-			text = term.Yellow(os.Stdout, l.Text)
+			paint = term.Yellow
 		}
-		say("  %-11s %s\n", l.Label, text)
+		call.Beside(call.Label(l.Label), l.Text, paint)
 	}
 	if w := (layout.Weight{Bytes: s.StoreBytes, Agents: s.AgentBytes}); w.Bytes+w.Agents >= notableBytes {
-		say("  %-11s %s\n", "disk", w.Text())
+		call.Beside(call.Label("disk"), w.Text(), nil)
 	}
 }
 
@@ -94,7 +95,15 @@ func tellTree(c *cli.Context) error {
 	if c.Bool("json") {
 		return printJSON(output.TreeOf(tree))
 	}
-	for _, line := range tree.Lines() {
+	t := term.NewTable(os.Stdout)
+	t.Hang(3)
+	for _, r := range tree.Runs {
+		t.Row(r.Row()...)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, line := range tree.Ends() {
 		if err := say("%s\n", line); err != nil {
 			return err
 		}

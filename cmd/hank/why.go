@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"hank/cmd/hank/call"
 	"hank/internal/term"
 	"hank/runtime/report"
 	"hank/runtime/report/output"
@@ -38,7 +40,11 @@ Exit code 0: printed; 2: no such codon.`,
 			}
 			say("%s  %s\n", term.Bold(os.Stdout, string(e.CodonID)), e.Standing)
 			for _, line := range report.WhyLines(e) {
-				say("  %s\n", line)
+				begin := "  "
+				if line.Label != "" {
+					begin = fmt.Sprintf("    %-13s ", line.Label)
+				}
+				call.Beside(begin, line.Text, nil)
 			}
 			return nil
 		},

@@ -191,3 +191,20 @@ func fitted(row []string, widths []int, most int) []string {
 	}
 	return row
 }
+
+// Clauses divides a text that has more than so many columns after semicolons and before ", or",
+// and nowhere else: a command in it stays whole, and can be copied. 0 columns divide nothing.
+func Clauses(text string, most int) (lines []string) {
+	if most <= 0 || Columns(Printable(text)) <= most {
+		return []string{text}
+	}
+	line := ""
+	for clause := range strings.SplitSeq(strings.NewReplacer("; ", ";\n", ", or ", ",\nor ").Replace(text), "\n") {
+		if longer := line + " " + clause; line != "" && Columns(Printable(longer)) > most {
+			lines, line = append(lines, line), clause
+		} else {
+			line = strings.TrimPrefix(longer, " ")
+		}
+	}
+	return append(lines, line)
+}

@@ -123,3 +123,23 @@ func TestLinesAreDividedAtSpaces(t *testing.T) {
 		}
 	}
 }
+
+func TestLongTextIsDividedAtItsClauses(t *testing.T) {
+	t.Parallel()
+	const text = "it is in the way: \"a\"; choose: git -C /x restore a, or git -C /x reset; then again"
+	for _, c := range []struct {
+		most int
+		want []string
+	}{
+		{0, []string{text}},
+		{len(text), []string{text}},
+		{len(text) - 1, []string{"it is in the way: \"a\"; choose: git -C /x restore a, or git -C /x reset;", "then again"}},
+		{50, []string{"it is in the way: \"a\";", "choose: git -C /x restore a, or git -C /x reset;", "then again"}},
+		{30, []string{"it is in the way: \"a\";", "choose: git -C /x restore a,", "or git -C /x reset; then again"}},
+		{1, []string{"it is in the way: \"a\";", "choose: git -C /x restore a,", "or git -C /x reset;", "then again"}},
+	} {
+		if got := Clauses(text, c.most); !slices.Equal(got, c.want) {
+			t.Errorf("in %d columns: %q, want %q", c.most, got, c.want)
+		}
+	}
+}

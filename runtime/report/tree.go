@@ -118,20 +118,22 @@ func placeOf(p *state.Position) *TreePlace {
 	return at
 }
 
-// Lines draw the tree: a line for each run, indented where it forks, * on the path to
-// where the execution is.
-func (t *Tree) Lines() (lines []string) {
-	for _, r := range t.Runs {
-		mark := "o"
-		if r.Current {
-			mark = "*"
-		}
-		codons := cmp.Or(string(r.First), "no codon")
-		if r.First != r.Last {
-			codons = fmt.Sprintf("%s … %s", r.First, r.Last)
-		}
-		lines = append(lines, fmt.Sprintf("%s%s %s  %s  %s  %s  %s%s", strings.Repeat("| ", r.Depth), mark, r.RunID, r.Started.Local().Format(time.DateTime), r.Verdict, codons, r.Bill.Short(), r.origin()))
+// Row is the line of a run in a drawing: indented where it forks, * on the path to where the
+// execution is. The last cell is where it begins.
+func (r TreeRun) Row() []any {
+	mark := "o"
+	if r.Current {
+		mark = "*"
 	}
+	codons := cmp.Or(string(r.First), "no codon")
+	if r.First != r.Last {
+		codons = fmt.Sprintf("%s … %s", r.First, r.Last)
+	}
+	return []any{strings.Repeat("| ", r.Depth) + mark + " " + string(r.RunID), r.Started.Local().Format(time.DateTime), r.Verdict, codons, r.Bill.Short(), r.origin()}
+}
+
+// Ends are the lines below the rows.
+func (t *Tree) Ends() (lines []string) {
 	if len(t.Runs) == 0 {
 		lines = append(lines, "no run yet")
 	}
@@ -146,7 +148,7 @@ func (r TreeRun) origin() string {
 	if r.From == nil || r.How == "continue" && r.Depth == 0 {
 		return ""
 	}
-	return "  (" + term.OneLine(r.How+" from "+r.From.words()) + ")"
+	return term.OneLine(r.How + " from " + r.From.words())
 }
 
 func (p *TreePlace) words() string {

@@ -41,21 +41,23 @@ const mostExplained = 5
 const mostOfReason = 300
 
 // WhyLines are an explanation for people, on one screen.
-func WhyLines(e why.Explanation) (lines []string) {
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	add("%s", e.Summary)
+func WhyLines(e why.Explanation) (lines []Line) {
+	add := func(label, format string, args ...any) {
+		lines = append(lines, Line{Label: label, Text: fmt.Sprintf(format, args...)})
+	}
+	add("", "%s", e.Summary)
 	for i, a := range e.Attempts {
 		if i == mostExplained {
-			add("and %s before: --json has all", term.Count(len(e.Attempts)-i, "attempt"))
+			add("", "and %s before: --json has all", term.Count(len(e.Attempts)-i, "attempt"))
 			break
 		}
 		left := ""
 		if a.Left {
 			left = " (left behind: the execution has gone back since)"
 		}
-		add("%s  run %s, attempt %d%s", a.Began.Local().Format(time.DateTime), a.RunID, a.Attempt, left)
-		add("  began because %s", oneLine(a.Because, mostOfReason))
-		add("  then          %s", oneLine(a.Then, mostOfReason))
+		add("", "%s  run %s, attempt %d%s", a.Began.Local().Format(time.DateTime), a.RunID, a.Attempt, left)
+		add("began because", "%s", oneLine(a.Because, mostOfReason))
+		add("then", "%s", oneLine(a.Then, mostOfReason))
 	}
 	return lines
 }

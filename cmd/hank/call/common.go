@@ -153,6 +153,34 @@ func Say(format string, args ...any) error { return PrintTo(os.Stdout, format, a
 // Remark is say on standard error.
 func Remark(format string, args ...any) error { return PrintTo(os.Stderr, format, args...) }
 
+// RemarkLong is Remark of a line that a terminal gets in several, where it is longer than one.
+func RemarkLong(line string) error { return divided(os.Stderr, "", "  ", line, nil) }
+
+// Label is what stands before a fact of a summary.
+func Label(name string) string { return fmt.Sprintf("  %-11s ", name) }
+
+// Beside prints a text after what begins its line. A terminal gets it in several lines where it
+// is longer than one. paint colours it; nil does not.
+func Beside(begin, text string, paint func(*os.File, string) term.Painted) error {
+	return divided(os.Stdout, begin, strings.Repeat(" ", len(begin)), text, paint)
+}
+
+// divided prints a text after what begins its line, and what does not fit there in lines that
+// are indented.
+func divided(out *os.File, begin, indent, text string, paint func(*os.File, string) term.Painted) (err error) {
+	for _, line := range term.Clauses(text, term.Width(out)-len(indent)) {
+		shown := term.Sprintf("%s", line)
+		if paint != nil {
+			shown = paint(out, line)
+		}
+		if err = PrintTo(out, "%s%s\n", begin, shown); err != nil {
+			return err
+		}
+		begin = indent
+	}
+	return nil
+}
+
 func PrintTo(out *os.File, format string, args ...any) (err error) {
 	onScreen(func() { err = term.Fprintf(out, format, args...) })
 	if err != nil && out == os.Stdout {

@@ -91,7 +91,7 @@ func Ending(problem *output.Problem) error {
 	if problem == nil {
 		return nil
 	}
-	Remark("hank: %s\n", problem.Message)
+	RemarkLong("hank: " + problem.Message)
 	return ExitWith(problem.ExitCode)
 }
 
