@@ -154,7 +154,7 @@ func newOutput(x *execution.Execution, r Request, ui UI) error {
 	before := x.Meta().Output
 	changed, err := x.SetOutput(r.OutputDir())
 	if changed && before == "" {
-		ui.Remark("output files are copied to " + x.Meta().Output + " from now on")
+		ui.Remark("output files are copied to " + x.Meta().Output + " from now on; those of completed codons are not")
 	} else if changed {
 		ui.Remark("output files are copied to " + x.Meta().Output + " from now on; what was copied to " + before + " stays there")
 	}

@@ -52,6 +52,9 @@ func (a *attempt) copyOutputs(ctx context.Context) (*state.FailureReason, error)
 	for _, p := range done.Skipped {
 		a.notes = append(a.notes, fmt.Sprintf("not copied, not a regular file: %q", p))
 	}
+	if n, first := done.Renamed(); n > 0 {
+		a.notes = append(a.notes, fmt.Sprintf("%s got another name in %s, where other content has the name: %q is %q there; --overwrite-output replaces what is there", term.Count(n, "output file"), term.ShortPath(a.Output), first.From, first.To))
+	}
 	if len(done.Files) > 0 {
 		a.host.Say("copied %s to %s", term.Count(len(done.Files), "output file"), term.ShortPath(a.Output))
 	}

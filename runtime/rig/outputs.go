@@ -55,6 +55,17 @@ type copiedFile struct {
 	Kept bool   // the same content was there already
 }
 
+// Renamed is how many files have got another name than their own, or had it already, and the
+// first of them.
+func (c copied) Renamed() (n int, first copiedFile) {
+	for _, f := range slices.Backward(c.Files) {
+		if f.To != f.From {
+			n, first = n+1, f
+		}
+	}
+	return n, first
+}
+
 // Run takes the groups of outputFiles in order. A group's beforeCopy commands run first,
 // also where there is no output directory: whether they are to then, the caller
 // decides. Then what its patterns give is
