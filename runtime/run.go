@@ -69,7 +69,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	told := &request.Outbox{}
 	ui = ui.Through(told)
 	defer told.Wait()
-	root, err := history.LocateFor(r.Execution, r.Mode == ModeRun)
+	root, err := history.LocateFor(r.Execution, r.Mode == ModeRun, r.Hank)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ type foreseen struct {
 // the command would be refused; what it would ask is in Asks.
 func foresee(ctx context.Context, r request.Request, a request.Answers) (*foreseen, error) {
 	r.DryRun = true
-	root, err := history.LocateFor(r.Execution, r.Mode == request.ModeRun)
+	root, err := history.LocateFor(r.Execution, r.Mode == request.ModeRun, r.Hank)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"hank/internal/typo"
 	"hank/recovery/execution"
 	"hank/recovery/githistory"
-	"hank/recovery/layout"
 	"hank/state"
 )
 
@@ -272,25 +270,6 @@ func isOfWorkspace(store Resolver, sha checkpoint.SHA) bool {
 	}
 	kind := Describe(info).Kind
 	return kind != execution.ProgramTitle && kind != state.KindRemoved
-}
-
-// Locate returns the directory of an execution: the one that is named, or the
-// one that the current directory is in.
-func Locate(named string) (string, error) {
-	if named != "" {
-		return filepath.Abs(named)
-	}
-	return layout.Find(".")
-}
-
-// LocateFor is Locate of a command; one that may begin an execution begins it in the current
-// directory, where none is named and none is found.
-func LocateFor(named string, begins bool) (string, error) {
-	found, err := Locate(named)
-	if err == nil || !begins || named != "" {
-		return found, err
-	}
-	return filepath.Abs(".")
 }
 
 // meant is the target that a mistyped one was perhaps meant to be; empty if none is near.

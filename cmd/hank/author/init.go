@@ -18,6 +18,7 @@ import (
 	"hank/internal/shell"
 	"hank/internal/vfs"
 	"hank/plan/fields"
+	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/report/output"
 	"hank/runtime/usergit"
@@ -84,11 +85,14 @@ Exit code 0: written; 2: a file exists already, or there is no such template.`,
 			if c.Bool("json") {
 				return call.JSON(output.BegunOf(name, call.HankPath(name), c.Args().First(), chosen, written))
 			}
-			if dir == "." {
-				call.Say("next: hank run\n")
-			} else {
-				call.Say("next: cd %s && hank run\n", shell.Path(dir))
+			run := "hank run"
+			if _, err := layout.Find(dir); err == nil {
+				run += " -e ." // else it would be for that execution
 			}
+			if dir != "." {
+				run = "cd " + shell.Path(dir) + " && " + run
+			}
+			call.Say("next: %s\n", run)
 			return nil
 		},
 	}
