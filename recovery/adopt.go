@@ -52,7 +52,7 @@ func respectRunning(x *execution.Execution, s *state.State) error {
 		if r.Status != state.StatusRunning {
 			continue
 		}
-		if over, why := isOver(r, false); !over {
+		if over, why := isOver(r, false, false); !over {
 			return stillRunning(x.Layout, r, why)
 		}
 	}

@@ -398,8 +398,11 @@ func TestARunThatIsProvenGoneIsOverWithoutLocks(t *testing.T) {
 	} {
 		r := &state.Run{RunID: "r", ServerPid: c.id.PID, Process: must(json.Marshal(c.id))(t)}
 		for trusted, want := range map[bool]bool{true: c.locks, false: c.without} {
-			if over, why := isOver(r, trusted); over != want {
+			if over, why := isOver(r, trusted, false); over != want {
 				t.Errorf("%s, locks trusted %v: over is %v (%s)", name, trusted, over, why)
+			}
+			if over, why := isOver(r, trusted, true); over != (want || trusted) {
+				t.Errorf("%s, in a copy, locks trusted %v: over is %v (%s)", name, trusted, over, why)
 			}
 		}
 	}

@@ -86,6 +86,7 @@ type subject struct {
 	history githistory.Comparison // what git adds to the other records
 	boot    string                // the machine's present boot
 	trusted bool                  // the file system keeps locks
+	copied  bool                  // it is a copy, and the original is still there
 	opening bool                  // else it is a reader's
 	answers execution.Options     // of an opening
 }

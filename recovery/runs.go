@@ -36,12 +36,11 @@ func liveness(r *state.Run) (proc.Liveness, string) {
 	return id.Check()
 }
 
-// isOver reports whether a run that says running is over, given that nobody else
-// holds the execution, and why: its process is proven dead, or is this one, or
-// nothing is known of it and the file system keeps locks (trusted), for a hank that
-// held them before is gone unless it is seen alive. A run without an identity was
-// made by a runtime that does not lock, so there the process alone decides.
-func isOver(r *state.Run, trusted bool) (bool, string) {
+// isOver reports whether a run that says running is over, given that nobody else holds the
+// execution, and why: its process is proven dead, or is this one; or the file system keeps locks
+// (trusted), and nothing is known of the process, or it is that of the original of a copy. A run without
+// an identity was made by a runtime that does not lock, so there the process alone decides.
+func isOver(r *state.Run, trusted, copied bool) (bool, string) {
 	if len(r.Process) == 0 {
 		alive, why := lock.PidAlive(r.ServerPid, r.StartTime.Time)
 		return !alive, why
@@ -54,6 +53,8 @@ func isOver(r *state.Run, trusted bool) (bool, string) {
 		return true, fmt.Sprintf("process %d, which runs, has given it up", r.ServerPid)
 	case verdict == proc.Unknown && trusted:
 		return true, why + ", and its lock is free"
+	case trusted && copied:
+		return true, "it continues in the original alone"
 	}
 	return false, why
 }
@@ -73,17 +74,15 @@ func planRuns(s *subject) ([]Repair, error) {
 		if r.Status != state.StatusRunning || r.Paused != nil && s.answers.KeepPaused {
 			continue
 		}
-		p := planRun(r, s.boot, s.trusted)
-		p.run = r
-		repairs = append(repairs, p)
+		repairs = append(repairs, planRun(s, r))
 	}
 	return repairs, nil
 }
 
-func planRun(r *state.Run, boot string, trusted bool) Repair {
+func planRun(s *subject, r *state.Run) Repair {
 	live := r.Live()
-	ended := live != nil && live.Settling != nil && execution.IsOfBoot(r, boot)
-	p := Repair{Severity: finding.Mended, do: closeRun}
+	ended := live != nil && live.Settling != nil && execution.IsOfBoot(r, s.boot)
+	p := Repair{Severity: finding.Mended, run: r, do: closeRun}
 	switch {
 	case live == nil:
 		p.Did = "nothing was lost"
@@ -99,9 +98,9 @@ func planRun(r *state.Run, boot string, trusted bool) Repair {
 		p.Found, p.Because = fmt.Sprintf("run %s is paused %s", r.RunID, pausedAt(live, ended)), r.Paused.Detail
 		return p
 	}
-	over, why := isOver(r, trusted)
+	over, why := isOver(r, s.trusted, s.copied)
 	if !over {
-		return Repair{Severity: finding.Note, Found: fmt.Sprintf("run %s is running as far as can be seen", r.RunID), Because: why,
+		return Repair{Severity: finding.Note, run: r, Found: fmt.Sprintf("run %s is running as far as can be seen", r.RunID), Because: why,
 			do: func(_ context.Context, x *execution.Execution, _ *Repair) error {
 				return stillRunning(x.Layout, r, why)
 			}}

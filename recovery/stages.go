@@ -32,7 +32,7 @@ var stages = []stage{
 func goThroughStages(ctx context.Context, x *execution.Execution, a githistory.Comparison) error {
 	for _, plan := range stages {
 		s := subject{fs: x.FS, layout: x.Layout, meta: x.Metadata, state: x.State(), store: x.Store, history: a,
-			boot: x.Lock.Info.Process.BootID, trusted: lock.FlockTrusted(x.Lock.Dirs[0]), opening: true, answers: x.Opts}
+			boot: x.Lock.Info.Process.BootID, trusted: lock.FlockTrusted(x.Lock.Dirs[0]), copied: x.Origin != "", opening: true, answers: x.Opts}
 		repairs, err := plan(&s)
 		if err == nil {
 			err = repairAll(ctx, x, repairs)
@@ -46,7 +46,7 @@ func goThroughStages(ctx context.Context, x *execution.Execution, a githistory.C
 
 // foresee goes through the stages for a reader.
 func (v *View) foresee(a githistory.Comparison) {
-	s := subject{fs: v.fs, layout: v.Layout, meta: v.Meta, state: v.State, store: v.store, history: a, boot: layout.Boot(), trusted: v.flockTrusted()}
+	s := subject{fs: v.fs, layout: v.Layout, meta: v.Meta, state: v.State, store: v.store, history: a, boot: layout.Boot(), trusted: v.flockTrusted(), copied: layout.IsCopy(v.fs, v.Meta, v.Layout.Root)}
 	stopped := false // an opening reports the first
 	for _, plan := range stages {
 		repairs, err := plan(&s)

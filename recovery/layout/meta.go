@@ -183,6 +183,12 @@ func Relocated(fsys vfs.FS, m Meta, root, inode string) Relocation {
 	return Copied
 }
 
+// IsCopy reports whether the execution at root is a copy whose original is still there.
+func IsCopy(fsys vfs.FS, m Meta, root string) bool {
+	inode, err := InodeOf(filepath.Join(root, Dir))
+	return err == nil && Relocated(fsys, m, root, inode) == Copied
+}
+
 // LayoutOf returns where the files of an execution are, as far as its meta can
 // be read.
 func LayoutOf(root string) Layout {
