@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +126,17 @@ func TestATemplateIsChosenOnATerminal(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "prompts", "describe.sh")); err != nil {
 		t.Error(err)
+	}
+	for i, keys := range []string{"q\n", "\x03", "\x04"} {
+		p, code = atTerminal(t, dir, registry, "init", fmt.Sprintf("none%d", i))
+		p.Sees("Which template?")
+		p.Types(keys)
+		if got := code(); got != 4 || !strings.Contains(p.Seen, "hank: nothing was changed") {
+			t.Errorf("%q: exit code %d: %s", keys, got, p.Seen)
+		}
+		if _, err := os.Lstat(filepath.Join(dir, fmt.Sprintf("none%d", i))); err == nil {
+			t.Errorf("%q: it has written something", keys)
+		}
 	}
 	p, code = atTerminal(t, dir, registry, "init", "--template", "blank", "other")
 	p.Sees("next: cd other")

@@ -151,6 +151,7 @@ func showLoop(c *cli.Context, v *recovery.View, id state.CodonID) error {
 	}
 	say("%s  %s\n", term.Bold(os.Stdout, string(l.LoopID)), l.Summary())
 	t := term.NewTable(os.Stdout)
+	t.Hang(1)
 	t.Heading("  iteration", "result", "took", "changed", "cost", "decision", "votes")
 	for _, i := range l.Iterations {
 		t.Row(fmt.Sprintf("  %d", i.Iteration), i.Result, term.Duration(i.Took()), orDefault(i.ChangedText(), "-"), i.Bill.Short(), orDefault(i.Decided(), "-"), i.VotesText())

@@ -11,8 +11,11 @@ import (
 	"hank/internal/term"
 )
 
-// Cancelled is the answer of a user who gives none.
-const Cancelled = -1
+// What is no answer.
+const (
+	Cancelled = -1 // the user gives none
+	NotAsked  = -2 // an optional question was not put
+)
 
 // Question is a question with a few answers.
 type Question struct {
@@ -35,10 +38,10 @@ var YesNo = []string{"yes", "no"}
 type Terminal struct{ In, Out *os.File }
 
 // Ask puts a question and returns the index of the answer that was chosen, by its
-// number, its text or the beginning of that; or Cancelled.
+// number, its text or the beginning of that; or Cancelled, or NotAsked.
 func (t Terminal) Ask(q Question) int {
 	chosen := Cancelled
-	if !t.read(q.Optional, q.show(), func(line string) (again string) {
+	if accepted, asked := t.read(q.Optional, q.show(), func(line string) (again string) {
 		switch line = strings.ToLower(line); {
 		case line == "" && q.Default > 0:
 			chosen = q.Default - 1
@@ -50,7 +53,9 @@ func (t Terminal) Ask(q Question) int {
 			}
 		}
 		return ""
-	}) {
+	}); !asked {
+		return NotAsked
+	} else if !accepted {
 		return Cancelled
 	}
 	return chosen
@@ -60,21 +65,22 @@ func (t Terminal) Ask(q Question) int {
 // returns why it does not, or an empty text. It reports whether one was accepted, and
 // not cancelled.
 func (t Terminal) Line(ask string, take func(line string) (why string)) bool {
-	return t.read(false, term.Sprintf("%s", ask), func(line string) string {
+	accepted, _ := t.read(false, term.Sprintf("%s", ask), func(line string) string {
 		if why := take(line); why != "" {
 			return string(term.Sprintf("%s\n%s", why, ask))
 		}
 		return ""
 	})
+	return accepted
 }
 
 // read shows a question and gives each line of the answer to take, until that returns
-// nothing to be shown before the next line. It reports false if the user cancels, or was
-// not asked.
-func (t Terminal) read(optional bool, show term.Painted, take func(line string) (again string)) bool {
+// nothing to be shown before the next line. It reports whether the user was asked, and has not
+// cancelled.
+func (t Terminal) read(optional bool, show term.Painted, take func(line string) (again string)) (accepted, asked bool) {
 	in, waiting := open(t.In)
 	if waiting && optional {
-		return false
+		return false, false
 	}
 	in.begin()
 	defer in.close()
@@ -88,10 +94,10 @@ func (t Terminal) read(optional bool, show term.Painted, take func(line string) 
 			if in.discard(); !ok {
 				term.Fprintf(t.Out, "\n")
 			}
-			return false
+			return false, true
 		}
 		if next = take(line); next == "" {
-			return true
+			return true, true
 		}
 		in.discard() // the rest of what was pasted is no answer either
 	}

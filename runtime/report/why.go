@@ -37,6 +37,9 @@ func WhyAfter(v *recovery.View, name string, moves []why.Move) (why.Explanation,
 // mostExplained is how many attempts fit on a screen.
 const mostExplained = 5
 
+// mostOfSummary is how much is shown of what holds for the codon.
+const mostOfSummary = 1000
+
 // mostOfReason is how much of a reason is shown.
 const mostOfReason = 300
 
@@ -45,7 +48,7 @@ func WhyLines(e why.Explanation) (lines []Line) {
 	add := func(label, format string, args ...any) {
 		lines = append(lines, Line{Label: label, Text: fmt.Sprintf(format, args...)})
 	}
-	add("", "%s", e.Summary)
+	add("", "%s", oneLine(e.Summary, mostOfSummary))
 	for i, a := range e.Attempts {
 		if i == mostExplained {
 			add("", "and %s before: --json has all", term.Count(len(e.Attempts)-i, "attempt"))

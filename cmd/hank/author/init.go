@@ -20,6 +20,7 @@ import (
 	"hank/plan/fields"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/report/output"
 	"hank/runtime/usergit"
 )
@@ -56,7 +57,8 @@ offers to add them to .gitignore.
 Examples: hank init my-hank && cd my-hank && hank run
           hank init --template codebook && hank run . ~/tables
 
-Exit code 0: written; 2: a file exists already, or there is no such template.`,
+Exit code 0: written; 2: a file exists already, or there is no such template; 4: you have
+cancelled the question for it.`,
 		Flags: []cli.Flag{&cli.StringFlag{Name: "template", Usage: "begin with the template `NAME`: blank, codebook or review"}, call.YesFlag, call.JSONFlag},
 		Action: func(c *cli.Context) error {
 			if err := call.Arguments(c, 0, 1); err != nil {
@@ -114,11 +116,14 @@ func chooseTemplate(c *cli.Context) (string, error) {
 	if ask == nil {
 		return names[0], nil
 	}
-	at := ask(prompt.Question{Text: "Which template?", Answers: answers, Default: 1, Optional: true})
-	if at < 0 || at >= len(names) {
-		at = 0
+	switch at := ask(prompt.Question{Text: "Which template?", Answers: answers, Default: 1, Optional: true}); at {
+	case prompt.NotAsked:
+		return names[0], nil
+	case prompt.Cancelled:
+		return "", history.ErrDeclined
+	default:
+		return names[at], nil
 	}
-	return names[at], nil
 }
 
 // write writes the files of a template into a directory, all or, where one of them exists
