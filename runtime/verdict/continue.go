@@ -35,14 +35,15 @@ func DescribeLimits(l state.Limits, spent state.USD, worked time.Duration) strin
 }
 
 // Continue is the command that continues an execution, given its first words. A limit
-// of the execution that is reached is raised by what it was. Where a budget of
+// of the execution that is reached is raised by what it was, or by what an attempt has cost that it
+// has interrupted, if that is more: it would end the same way. Where a budget of
 // the hank has ended the run, it is raised in its hank.json and adopted, for
 // which the user has to edit it first: see RaiseFirst. A limit of the execution
 // that has ended the run, and is not reached any more, needs nothing.
 func Continue(s *state.State, verb string, byBudget bool) string {
 	a, raised := budget.NewAccounts(s, false), false
 	if l := s.Limits.MaxDollars; l > 0 && a.Total.Cost >= l {
-		verb, raised = RaiseLimit(verb, a.Total.Cost+l), true
+		verb, raised = RaiseLimit(verb, a.Total.Cost+max(l, interrupted(s))), true
 	}
 	if l := s.Limits.MaxTimeSeconds; l > 0 && a.Total.Time >= budget.Seconds(l) {
 		verb, raised = verb+fmt.Sprintf(" --max-time %.0f", math.Ceil(a.Total.Time.Seconds()+l)), true
@@ -54,6 +55,17 @@ func Continue(s *state.State, verb string, byBudget bool) string {
 		verb += AdoptOption
 	}
 	return verb
+}
+
+// interrupted is what the newest attempt has cost that the execution's limit of dollars has
+// interrupted on the way to where the execution is; 0: it has interrupted none.
+func interrupted(s *state.State) state.USD {
+	for step := range s.Backward() {
+		if b := step.Codon.BudgetExceeded; b != nil && !b.Finished && b.Scope == budget.ScopeExecution {
+			return step.Codon.Bill().Paid()
+		}
+	}
+	return 0
 }
 
 // RaiseLimit is a command that allows the execution to spend so much.
