@@ -63,6 +63,9 @@ func answerCommand(status state.GateStatus, command *cli.Command) *cli.Command {
 		if sha := c.String("checkpoint"); c.IsSet("checkpoint") && (len(sha) < 4 || len(sha) > 40 || strings.Trim(strings.ToLower(sha), "0123456789abcdef") != "") {
 			return &exitcode.UsageError{Why: fmt.Sprintf("--checkpoint takes the SHA of a checkpoint, at least 4 digits of it, not %q", sha)}
 		}
+		if c.String("reply") == "TEXT" { // as the command is printed; an answer is final
+			return &exitcode.UsageError{Why: "TEXT stands for your words: --reply 'what is to be done'; nothing was answered"}
+		}
 		root, err := executionOf(c)
 		if err != nil {
 			return err

@@ -104,6 +104,8 @@ func (v *View) Worked(now time.Time) time.Duration {
 	sum := v.base.Head.Worked
 	if k := v.Running(); k != nil {
 		sum += max(0, now.Sub(k.StartTime.Time))
+	} else {
+		sum += report.Unended(v.base, v.base.State.Newest())
 	}
 	return sum
 }

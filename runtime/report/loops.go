@@ -96,6 +96,8 @@ func (i *Iteration) add(v *recovery.View, step state.LineageEntry) {
 	i.Bill = i.Bill.Plus(k.Bill())
 	if took, over := a.Took(); over {
 		i.Seconds += took.Seconds()
+	} else if k == step.Run.Live() {
+		i.Seconds += Unended(v, step.Run).Seconds()
 	}
 	if sha := k.Checkpoint(); sha != "" {
 		i.SHA = sha

@@ -39,11 +39,12 @@ func began(v *recovery.View) *time.Time {
 // worked is how long the attempts in an execution took, together; the running one
 // until now, one that was left until its last sign of life.
 func worked(v *recovery.View) time.Duration {
-	return v.Head.Worked + unended(v, v.State.Newest())
+	return v.Head.Worked + Unended(v, v.State.Newest())
 }
 
-// unended is how long the attempt of a run that is not over has taken; run may be nil.
-func unended(v *recovery.View, run *state.Run) time.Duration {
+// Unended is how long the attempt of a run that is not over has taken: until now, or until its
+// last sign of life; run may be nil.
+func Unended(v *recovery.View, run *state.Run) time.Duration {
 	if run == nil || run.Live() == nil {
 		return 0
 	}

@@ -94,7 +94,7 @@ func ListRuns(v *recovery.View, named *state.Run, limit int, before, option stri
 	}
 	out := &Runs{Schema: 1, Name: hankName(v), Limits: v.State.Limits, Runs: []Run{}, Gates: v.State.Gates, view: v}
 	for _, r := range runs {
-		shown := Run{shownRun(r, option), verdict.OfRun(v, r), r.Codons(), unended(v, r)}
+		shown := Run{shownRun(r, option), verdict.OfRun(v, r), r.Codons(), Unended(v, r)}
 		for i, k := range shown.Codons {
 			shown.Codons[i] = ShownCodon(k, option)
 		}

@@ -165,7 +165,11 @@ func (s *Screen) statusLine() string {
 			spent += ", " + bill.Replayed.Text() + " not paid"
 		}
 	}
-	parts := []string{fmt.Sprintf("as of event %d, %s", v.Seq, v.At.Local().Format(time.TimeOnly)), term.Duration(whole(v.Worked(s.Now))) + " of work", spent}
+	worked := v.Worked(s.Now)
+	if v.Running() != nil {
+		worked = whole(worked) // else the row would change with each frame
+	}
+	parts := []string{fmt.Sprintf("as of event %d, %s", v.Seq, v.At.Local().Format(time.TimeOnly)), term.Duration(worked) + " of work", spent}
 	if d := v.Silence(s.Now); d >= 10*time.Second {
 		parts = append(parts, "silent for "+term.Duration(d.Truncate(time.Second)))
 	}

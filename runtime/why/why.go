@@ -320,6 +320,8 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 		return "next", "it is next: what it did before was left behind when the execution went back"
 	case at >= 0 && at == next && refused != nil:
 		return "waiting", fmt.Sprintf("it has not run yet: codon %s fails first, because its gate %s was not passed (%s)", refused.Codon.CodonID, refused.Name, refused.Why(now))
+	case at >= 0 && at == next && asks != nil:
+		return "next", fmt.Sprintf("it has not run yet and is next; the gate %s asks first", asks.Name)
 	case at >= 0 && at == next:
 		return "next", "it has not run yet and is next"
 	case at >= 0 && len(attempts) > 0:
