@@ -25,6 +25,7 @@ func eventsCommand() *cli.Command {
 name and what has happened. --type takes names as they are printed, and the types that
 --json has. The filters combine; --type may be given several times.
 
+On a terminal it is shown by $PAGER, or less; with PAGER=cat or --follow it is not.
 With --json each line is an object {schema, seq, id, timestamp, type, data}, with the time in
 UTC. codon.started and codon.completed, which repeat what a state.transition says, are only
 there.
@@ -144,7 +145,7 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, &exitcode.UsageError{Why: fmt.Sprintf("--since takes a time such as 2026-01-02T15:04:05Z or a duration such as 10m, not %q", text)}
+		return at, &exitcode.UsageError{Why: fmt.Sprintf("--since takes a time such as 2001-02T15:04:05Z or a duration such as 10m, not %q", text)}
 	}
 	return at, nil
 }

@@ -46,7 +46,7 @@ Example: hank ls --limit 5`,
 				if n := len(s.CutOff) + len(s.Ignored) + len(s.FullContext) + len(s.Skipped); n > 0 && s.Verdict == verdict.Completed {
 					word += term.Sprintf(" (%s)", term.Count(n, "caveat"))
 				}
-				t.Row(word, fmt.Sprintf("%d/%s", s.Done, s.Extent), s.Bill.Short(), term.Age(s.LastUsed, now), s.Name, term.ShortPath(s.Execution))
+				t.Row(word, fmt.Sprintf("%d/%s", s.Done, s.Extent), s.Bill.Short(), term.Age(s.LastUsed, now), s.Name, term.Path(term.ShortPath(s.Execution)))
 			}
 			return t.Flush()
 		},

@@ -34,8 +34,9 @@ func pickTarget(c *cli.Context, o *history.RollbackOptions) error {
 	if err != nil {
 		return err
 	}
-	remark("Restore which checkpoint? Going there changes, compared with the workspace as it is:\n")
+	remark("Restore which checkpoint? What going there changes in the workspace as it is now:\n")
 	t := term.NewTable(os.Stderr)
+	t.Hang(2)
 	row := func(cost string, cells ...any) {
 		if len(o.Paths) == 0 { // a restore leaves no work behind
 			cells = append(cells, cost)

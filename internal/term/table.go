@@ -12,11 +12,12 @@ import (
 type Table struct {
 	out    io.Writer
 	rows   [][]string
-	only   bool // rows has a heading only
-	headed bool // the first row is a heading
-	most   int  // columns of a line; 0: any number
-	hang   int  // see Hang
-	spare  int  // see Spare
+	only   bool     // rows has a heading only
+	headed bool     // the first row is a heading
+	most   int      // columns of a line; 0: any number
+	hang   int      // see Hang
+	spare  int      // see Spare
+	whole  []string // the cells that are paths
 }
 
 // NewTable returns a table that is written to out by Flush.
@@ -56,12 +57,18 @@ func (t *Table) Spare(n int) {
 	t.spare = n
 }
 
+// Path is a cell that is not divided at its spaces: it is to be copied.
+type Path string
+
 // Row adds a row. Its cells are shown as Fprintf shows its arguments, each on
 // one line.
 func (t *Table) Row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
 		texts[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(string(Sprintf("%v", c)))
+		if _, is := c.(Path); is {
+			t.whole = append(t.whole, texts[i])
+		}
 	}
 	t.rows, t.only = append(t.rows, texts), false
 }
@@ -124,14 +131,23 @@ func (t *Table) hung(widths []int) {
 			continue
 		}
 		text := ""
+		divide := func() {
+			for _, line := range wrapped(text, t.most-widths[0]-columnGap) {
+				rows = append(rows, []string{"", line})
+			}
+			text = ""
+		}
 		for _, cell := range row[min(keep, len(row)):] {
-			if cell != "" {
+			switch {
+			case cell == "":
+			case slices.Contains(t.whole, cell):
+				divide()
+				rows = append(rows, []string{"", cell})
+			default:
 				text += strings.Repeat(" ", min(len(text), columnGap)) + cell
 			}
 		}
-		for _, line := range wrapped(text, t.most-widths[0]-columnGap) {
-			rows = append(rows, []string{"", line})
-		}
+		divide()
 	}
 	t.rows = rows
 }

@@ -103,6 +103,21 @@ func TestSpareColumnsAreLeftOutWhereTheyDoNotFit(t *testing.T) {
 	}
 }
 
+// A path is copied: it is not divided.
+func TestAPathHangsWhole(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	table := NewTable(&out)
+	table.most, table.hang = 20, 2
+	table.Row("done", "the name of it", Path("./a long path/with spaces"))
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "done\n      the name of it\n      ./a long path/with spaces\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestLinesAreDividedAtSpaces(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

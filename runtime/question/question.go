@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hank/checkpoint"
+	"hank/internal/advice"
 	"hank/plan"
 	"hank/plan/config"
 	"hank/recovery"
@@ -245,6 +246,9 @@ func ChangedProgram(v *recovery.View, store *checkpoint.Store, r request.Request
 func OfHank(s *state.State, frozen, live *plan.Program, changes []string, r request.Request, replays bool) (*finding.DecisionError, string) {
 	ask, stored := hankfile.ProgramQuestion(changes, live), *frozen
 	if live != nil {
+		if codon := retried(s, frozen, live, r); codon != "" {
+			ask.Options = append(ask.Options, advice.Quote("hank retry")+" runs "+codon+" with the new version")
+		}
 		return ask, verdict.AdoptOption
 	}
 	stored.Settings = r.Layers.Merge(stored.Hank.Overrides.Settings())
@@ -253,6 +257,19 @@ func OfHank(s *state.State, frozen, live *plan.Program, changes []string, r requ
 	}
 	onlyAdopt(ask).Options = []string{"fix the hank (see: hank validate), and raise the budget in it, which is used up: --adopt then continues with it"}
 	return ask, verdict.AdoptOption
+}
+
+// retried is the codon that failed in an earlier run, if nothing but what it does has changed since:
+// hank run would end with its failure, and hank retry runs it without a question.
+func retried(s *state.State, frozen, live *plan.Program, r request.Request) string {
+	st, err := startpoint.Decide(startpoint.Situation{State: s}, r, request.Answers{})
+	if r.Mode != request.ModeRun || r.From != "" || err != nil || st.End == nil {
+		return ""
+	}
+	if r.Mode = request.ModeRetry; len(hankfile.OwnChanges(s, r, frozen, live)) == 0 {
+		return ""
+	}
+	return string(history.LastRecord(s).CodonID)
 }
 
 // onlyAdopt leaves the stored copy of a hank that has errors out of a question.

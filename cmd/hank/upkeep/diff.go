@@ -23,8 +23,8 @@ func Diff() *cli.Command {
 		Description: `A and B are TARGETs, see hank rollback --help; here review is the newest of its
 iterations that has begun. Without B: the current workspace. Without both: the changes since the
 checkpoint that the next codon starts from. Reads only. Without a flag it prints the files
-with their changed lines; --patch prints a patch for git apply --binary (escape sequences are
-removed on a terminal).
+with their changed lines; --patch prints a patch for git apply --binary (on a terminal $PAGER
+shows it, without escape sequences).
 
 Examples: hank diff initial
           hank diff gather review#1 --patch | git apply --stat

@@ -135,7 +135,7 @@ func printGarbage(out *report.Garbage, c *cli.Context) error {
 		case g.Path == layout.LayoutOf(out.Execution).Store():
 			what = term.Count(g.Files, "object")
 		}
-		t.Row(word, string(g.Kind), bytes, what, term.ShortPath(g.Path), g.Text())
+		t.Row(word, string(g.Kind), bytes, what, term.Path(term.ShortPath(g.Path)), g.Text())
 	}
 	t.Row("keep", "", term.Bytes(out.Checkpoints), "", "", "checkpoints and everything else: needed to continue, to roll back or to undo")
 	if err := t.Flush(); err != nil {
@@ -198,7 +198,7 @@ func gcExecutions(c *cli.Context, p gc.Policy) error {
 		if out.Applied && x.Remove {
 			word = "removed"
 		}
-		t.Row(word, term.Bytes(x.Bytes), x.LastUsed.Local().Format("2006-01-02 15:04"), x.Execution, x.What)
+		t.Row(word, term.Bytes(x.Bytes), x.LastUsed.Local().Format("2006-01-02 15:04"), term.Path(x.Execution), x.What)
 	}
 	if err := errors.Join(err, t.Flush()); err != nil {
 		return err
