@@ -24,7 +24,6 @@ var (
 	printJSON       = call.JSON
 	jsonFlag        = call.JSONFlag
 	limitFlag       = call.LimitFlag
-	namedExecution  = call.NamedExecution
 	notOneOf        = call.NotOneOf
 	orDefault       = call.OrDefault
 	outliveReaders  = call.OutliveReaders

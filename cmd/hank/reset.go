@@ -68,11 +68,7 @@ func resetTask(c *cli.Context) (*reset.Task, error) {
 		}
 		return reset.Reset(root), nil
 	}
-	dir, err := namedExecution(c)
-	if err != nil {
-		return nil, err
-	}
-	return reset.Undo(orDefault(dir, "."))
+	return reset.Undo(orDefault(c.String("execution"), "."))
 }
 
 func doReset(c *cli.Context, t *reset.Task, m *reset.Move) (*reset.Move, error) {

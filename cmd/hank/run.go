@@ -138,10 +138,7 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			if a.IncludeSecrets && a.ExcludeSecrets {
 				return &exitcode.UsageError{Why: "--include-secrets and --exclude-secrets are mutually exclusive"}
 			}
-			if r.From = c.String("from"); c.IsSet("from") && r.From == "" {
-				return &exitcode.UsageError{Why: "--from needs RUN or RUN@TARGET; the given value is empty"}
-			}
-			if r.From != "" && (a.KeepTree || a.Restore || a.Fresh) {
+			if r.From = c.String("from"); r.From != "" && (a.KeepTree || a.Restore || a.Fresh) {
 				return &exitcode.UsageError{Why: "--from brings the workspace to a checkpoint: it cannot be combined with --keep-tree, --restore or --fresh"}
 			}
 			if c.Bool("dry-run") {
@@ -299,11 +296,6 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 	if c.IsSet("stop-after") && c.Int("stop-after") < 1 {
 		return r, a, &exitcode.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
 	}
-	for _, name := range []string{"until", "only"} {
-		if c.IsSet(name) && c.String(name) == "" {
-			return r, a, &exitcode.UsageError{Why: "--" + name + " needs the name of a codon; the given value is empty"}
-		}
-	}
 	if c.IsSet("until") && c.IsSet("only") {
 		return r, a, &exitcode.UsageError{Why: "--until and --only are mutually exclusive"}
 	}
@@ -319,12 +311,8 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 	if err != nil {
 		return r, a, err
 	}
-	execution, err := namedExecution(c)
-	if err != nil {
-		return r, a, err
-	}
 	r = runtime.Request{
-		Mode: mode, Execution: execution, Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
+		Mode: mode, Execution: c.String("execution"), Layers: layers, Limits: limits, Overwrite: c.Bool("overwrite-output"),
 		StopAfter: c.Int("stop-after"), Wait: c.Bool("wait"), Unattended: c.Bool("unattended"),
 		Until: state.CodonID(orDefault(c.String("only"), c.String("until"))), Only: c.IsSet("only"),
 		OpID: c.String("op-id"), Note: c.String("note"), Labels: labels, Notify: c.String("notify"), Version: version,

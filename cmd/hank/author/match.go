@@ -99,9 +99,6 @@ func trackedFiles(c *cli.Context) (*tracked.Files, error) {
 }
 
 func trackedIn(c *cli.Context, dir string, patterns []string) (*tracked.Files, error) {
-	if dir == "" { // as a variable that is not set gives it
-		return nil, &exitcode.UsageError{Why: "--workspace needs a directory; the given value is empty"}
-	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err

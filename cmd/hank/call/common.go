@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 
 	"hank/checkpoint"
 	"hank/internal/advice"
+	"hank/internal/lazyregexp"
 	"hank/internal/prompt"
 	"hank/internal/shell"
 	"hank/internal/term"
@@ -53,23 +55,10 @@ func View(c *cli.Context) (*recovery.View, error) {
 // ExecutionOf finds the execution that the command is about: the one that -e names,
 // else the one here or in the nearest directory above.
 func ExecutionOf(c *cli.Context) (string, error) {
-	named, err := NamedExecution(c)
-	if err != nil {
-		return "", err
+	if named := c.String("execution"); named != "" {
+		return layout.At(named)
 	}
-	if named == "" {
-		return layout.Find(".")
-	}
-	return layout.At(named)
-}
-
-// NamedExecution is what -e says; empty where it is not given. One that is given
-// and empty, such as a variable that is not set, means no directory, not this one.
-func NamedExecution(c *cli.Context) (string, error) {
-	if c.IsSet("execution") && c.String("execution") == "" {
-		return "", &exitcode.UsageError{Why: "-e needs the directory of an execution; the given value is empty"}
-	}
-	return c.String("execution"), nil
+	return layout.Find(".")
 }
 
 // ExecutionOption is the -e of this call, which a command that is printed needs,
@@ -115,6 +104,33 @@ func Arguments(c *cli.Context, least, most int) error {
 	for _, text := range texts {
 		if !utf8.ValidString(text) {
 			return &exitcode.UsageError{Why: fmt.Sprintf("the text %q is not UTF-8, and hank cannot record it", text)}
+		}
+	}
+	return nil
+}
+
+// placeholder is the name that the help of a flag has for its value.
+var placeholder = lazyregexp.New("`[^`]+`")
+
+// noneEmpty refuses a value that is given and empty, as a variable that is not set gives it:
+// it would mean what is meant without it, such as another checkpoint. Only a text may be empty.
+func noneEmpty(c *cli.Context) error {
+	if slices.Contains(c.Args().Slice(), "") && c.Command.ArgsUsage != "[REASON]" {
+		return &exitcode.UsageError{Why: fmt.Sprintf("hank %s takes %s; the given value is empty", c.Command.Name, c.Command.ArgsUsage)}
+	}
+	for _, f := range c.Command.Flags {
+		empty := false
+		switch name := f.Names()[0]; f.(type) {
+		case *cli.StringFlag:
+			empty = c.IsSet(name) && c.String(name) == ""
+		case *cli.StringSliceFlag:
+			empty = slices.Contains(c.StringSlice(name), "")
+		}
+		if !empty {
+			continue
+		}
+		if value := strings.Trim(placeholder.FindString(f.(cli.DocGenerationFlag).GetUsage()), "`"); value != "TEXT" {
+			return &exitcode.UsageError{Why: fmt.Sprintf("--%s needs %s; the given value is empty", f.Names()[0], value)}
 		}
 	}
 	return nil

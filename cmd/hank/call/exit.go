@@ -42,10 +42,14 @@ func (e *errorForThis) Error() string { return e.text }
 
 func (e *errorForThis) Unwrap() error { return e.error }
 
-// SayingForThis makes the errors of a command advise commands for its execution.
+// SayingForThis makes the errors of a command advise commands for its execution. What is
+// given to a command and empty is one.
 func SayingForThis(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		err := action(c)
+		err := noneEmpty(c)
+		if err == nil {
+			err = action(c)
+		}
 		if err == nil {
 			err = saidAll(c)
 		}
