@@ -58,14 +58,21 @@ func MeantCodon(s *state.State, id state.CodonID) string {
 
 // nearestCodon is the name that a mistyped one was perhaps meant to be; empty if none is
 // near. Of the iterations of a loop that could be meant equally, it is the first of names.
+// An iteration of the codon that is named comes before any other codon.
 func nearestCodon(text string, names []string) string {
+	if slices.Contains(names, text) {
+		return text
+	}
 	codon, _, iterates := strings.Cut(text, "#")
 	codons := make([]string, len(names)) // without the number of the iteration
 	for i, name := range names {
 		codons[i], _, _ = strings.Cut(name, "#")
-		if iterates && codons[i] == codon && codons[i] != name {
-			return name
-		}
+	}
+	if at := slices.Index(codons, codon); at >= 0 {
+		return names[at]
+	}
+	if at := slices.IndexFunc(codons, func(c string) bool { return typo.Same(c, codon) }); at >= 0 && !iterates {
+		return names[at]
 	}
 	if near := typo.Nearest(text, names); near != "" {
 		return near

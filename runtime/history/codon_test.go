@@ -13,6 +13,12 @@ func TestTheNearestCodonIsAskedFor(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
+	dashed := []string{"z", "x-1#2", "x#2", "x-1#1", "x#1"}
+	for text, want := range map[string]string{"x": "x#2", "x-1": "x-1#2", "x-1#7": "x-1#2", "X-1": "x-1#2", "X#1": "x#1"} {
+		if got := nearestCodon(text, dashed); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 	if got := nearestCodon("clean", nil); got != "" {
 		t.Errorf("without codons: %q", got)
 	}
