@@ -30,8 +30,8 @@ comes before the first codon. Without TARGET, a terminal offers the nearest ones
 what would change; with --yes or --dry-run it is last-success. Everything visible in the
 workspace is checkpointed first, so that --undo restores it. Then continue with hank run.
 
---undo undoes the last rollback or retry, or the rerun of an interrupted codon by hank
-run, however many runs have started since. It restores the workspace, the position in
+--undo undoes the last rollback or retry, or the rerun of an interrupted codon or the branch
+(--from) of hank run, however many runs have started since. It restores the workspace, the position in
 the plan, a codon's failure or the completion of the hank, and the version of the hank
 that was used before, so also what a retry has adopted. It prints what it undoes before
 it does so. A second --undo undoes the first: it is a redo.

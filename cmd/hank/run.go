@@ -99,7 +99,7 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 7: waiting at a gate for hank approve or hank reject, or held; 8: stopped before completion; 9: agent missing; 74: disk full or I/O error, work kept.`,
 		Flags: append(driveFlags(),
 			dryRunFlag,
-			&cli.StringFlag{Name: "from", Usage: "begin a branch at `RUN[@TARGET]`: where a run ended, or any checkpoint on the way there"},
+			&cli.StringFlag{Name: "from", Usage: "begin a branch at `RUN[@TARGET]`: where a run ended, or a checkpoint on the way there; a SHA names any checkpoint"},
 			&cli.StringFlag{Name: "data", Usage: "input data `PATH`; kept for the execution"},
 			&cli.BoolFlag{Name: "now", Usage: "end the wait for a provider (usage limit, overload, network), of a run in progress or that an earlier run has left"},
 			&cli.StringFlag{Name: "workspace", Usage: "work in this existing `DIR`; its own .git is never touched; kept for the execution"},

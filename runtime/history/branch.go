@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,12 +39,21 @@ func BranchTarget(s *state.State, store Resolver, text string) (Target, error) {
 	if strings.HasPrefix(target, "~") {
 		target = "last-success" + target
 	}
+	onTheWay := func(t Target) bool {
+		return t.SHA == s.InitialCheckpoint || slices.ContainsFunc(there.LineagePath(), func(step state.LineageEntry) bool { return leadsTo(step, t) })
+	}
 	t, err := ResolveTarget(&there, store, target)
+	var none *TargetError
+	if errors.As(err, &none) && none.Meant != "" {
+		if near, wrong := ResolveTarget(&there, store, none.Meant); wrong != nil || !onTheWay(near) {
+			none.Meant = "" // it would be refused in turn
+		}
+	}
 	if err != nil {
 		return Target{}, err
 	}
-	byName := !strings.HasPrefix(target, "sha:") && strings.Trim(target, "0123456789abcdef") != ""
-	if byName && t.SHA != s.InitialCheckpoint && !slices.ContainsFunc(there.LineagePath(), func(step state.LineageEntry) bool { return leadsTo(step, t) }) {
+	bySHA := len(target) >= 4 && strings.HasPrefix(string(t.SHA), strings.TrimPrefix(target, "sha:"))
+	if !bySHA && !onTheWay(t) {
 		return Target{}, &exitcode.UsageError{Why: fmt.Sprintf("%s is not on the way to the end of run %s; see: `hank status --tree`", t, run.RunID)}
 	}
 	return t, nil

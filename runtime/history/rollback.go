@@ -113,13 +113,15 @@ type Undone struct {
 	Time state.Time `json:"time"`
 	From Target     `json:"from"` // where the execution stood
 	To   Target     `json:"to"`
+	// branch: it is the rollback with which hank run --from has begun a branch.
+	branch bool
 }
 
 func (u *Undone) String() string {
 	at := u.Time.Local().Format("2006-01-02 15:04:05")
 	what := fmt.Sprintf("the %s of %s", u.Kind, at)
-	if u.Kind == "restart" {
-		what = fmt.Sprintf("that hank run began a codon again on %s", at)
+	if run := u.byRun(); run != "" {
+		what = fmt.Sprintf("that %s on %s", run, at)
 	}
 	switch {
 	case u.From.SHA == u.To.SHA:
@@ -132,10 +134,18 @@ func (u *Undone) String() string {
 
 // Before says when the workspace was as the undo makes it.
 func (u *Undone) Before() string {
-	if u.Kind == "restart" {
-		return "before hank run began a codon again"
+	return "before " + cmp.Or(u.byRun(), "the "+u.Kind)
+}
+
+// byRun says what hank run has done; empty for the move of another command.
+func (u *Undone) byRun() string {
+	switch {
+	case u.Kind == "restart":
+		return "hank run began a codon again"
+	case u.branch:
+		return "hank run --from began a branch"
 	}
-	return "before the " + u.Kind
+	return ""
 }
 
 // undone says what an undo that goes to a safety checkpoint undoes; nil if
@@ -149,7 +159,11 @@ func undone(s *state.State, store Resolver, safety state.SHA) *Undone {
 	if kind == "" {
 		return nil
 	}
-	return &Undone{kind, Describe(info).Time, TargetOf(s, store, execution.EndedAt(store, safety)), TargetOf(s, store, execution.EndedAt(store, to))}
+	began := func(from *state.Position) bool {
+		return from != nil && from.Branch && from.Before != nil && from.Before.CheckpointSHA == safety
+	}
+	branch := began(s.Position) || slices.ContainsFunc(s.Runs, func(r *state.Run) bool { return began(r.StartingConditions.Source) })
+	return &Undone{kind, Describe(info).Time, TargetOf(s, store, execution.EndedAt(store, safety)), TargetOf(s, store, execution.EndedAt(store, to)), branch}
 }
 
 // Unarchived is a file that comes back from the archive.

@@ -288,7 +288,8 @@ func meant(s *state.State, store Resolver, text string) string {
 }
 
 // nearest is the name of a place that a mistyped one was perhaps meant to be: a codon
-// that has a checkpoint, with the kind of that, or a fixed name.
+// that has a checkpoint, with the kind of that, or a fixed name. Those of the lineage path
+// come first.
 func nearest(s *state.State, text string) string {
 	name, kind, hasKind := strings.Cut(text, ":")
 	if hasKind {
@@ -310,11 +311,17 @@ func nearest(s *state.State, text string) string {
 			words = append(words, "initial")
 		}
 	}
+	add := func(step state.LineageEntry) {
+		if _, ok := EndOf(s, step, state.CheckpointKind(strings.TrimPrefix(kind, ":"))); ok {
+			words = append(words, string(step.Codon.CodonID))
+		}
+	}
+	for _, step := range slices.Backward(s.LineagePath()) {
+		add(step)
+	}
 	for _, r := range s.Runs { // newest first
 		for _, c := range slices.Backward(r.Codons()) {
-			if _, ok := EndOf(s, state.LineageEntry{Run: r, Codon: c}, state.CheckpointKind(strings.TrimPrefix(kind, ":"))); ok {
-				words = append(words, string(c.CodonID))
-			}
+			add(state.LineageEntry{Run: r, Codon: c})
 		}
 	}
 	if near := nearestCodon(name, words); near != "" {
