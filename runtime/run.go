@@ -105,7 +105,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	found := agents.Found{}
 	var size *checkpoint.Size
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here
-		if err := cmp.Or(bounds.CheckNew(program, string(r.Until), r.Only), confineNew(program, root, r)); err != nil {
+		if err := cmp.Or(bounds.CheckNew(program, r), confineNew(program, root, r)); err != nil {
 			return nil, err
 		}
 		if err := askAboutRemains(root, r, a, ui); err != nil {

@@ -6,12 +6,16 @@
 package bounds
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
+	"hank/internal/shell"
 	"hank/plan"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/request"
 	"hank/state"
 )
 
@@ -34,10 +38,10 @@ func Of(s *state.State, id state.CodonID, only bool) Bounds {
 	return b
 }
 
-// CheckNew is why the first run of a program cannot go as far as to a codon: the plan does not
-// have it, or others come before the only one. Without a name there is nothing to check.
-func CheckNew(p *plan.Program, name string, only bool) error {
-	if name == "" {
+// CheckNew is why the first run of a program cannot go as far as the command says: the plan does
+// not have the codon, or others come before the only one.
+func CheckNew(p *plan.Program, r request.Request) error {
+	if r.Until == "" {
 		return nil
 	}
 	entries, err := history.EncodeEntries(p.Initial())
@@ -48,9 +52,14 @@ func CheckNew(p *plan.Program, name string, only bool) error {
 	if err != nil {
 		return err
 	}
-	id, err := history.CodonToCome(s, name)
+	id, err := history.CodonToCome(s, string(r.Until))
 	if err == nil {
-		_, err = Of(s, id, only).Start(s)
+		_, err = Of(s, id, r.Only).Start(s)
+	}
+	var wrong *exitcode.UsageError
+	if errors.As(err, &wrong) { // there is no execution yet whose plan could be shown, or that knows its hank
+		hank := shell.Path(cmp.Or(r.Hank, "."))
+		return &exitcode.UsageError{Why: strings.NewReplacer("`hank plan`", "hank plan "+hank, "`hank run ", "`hank run "+hank+" ").Replace(wrong.Why)}
 	}
 	return err
 }

@@ -104,6 +104,9 @@ func (f *foreseen) asks(err error) error {
 
 // begin foresees the first run of an execution.
 func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request, a request.Answers) error {
+	if err := bounds.CheckNew(p, r); err != nil {
+		return err
+	}
 	if err := f.refused(runtime.CheckNew(ctx, p, f.Root, r, a, f.Found, f.remark)); err != nil {
 		return err
 	}
