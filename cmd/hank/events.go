@@ -61,7 +61,7 @@ Exit code 0: printed; 2: there is no such type, codon or run.`,
 				return err
 			}
 			q := eventlog.Query{Limit: c.Int("limit"), Before: c.Uint64("before"), Since: since, Types: c.StringSlice("type"), Codon: c.String("codon"), Run: c.String("run"), Text: !c.Bool("json")}
-			if err := findNames(v.State, &q); err != nil {
+			if err := findNames(v.State, &q, c.Bool("follow")); err != nil {
 				return err
 			}
 			out, end := term.Page(os.Stdout)
@@ -81,15 +81,19 @@ Exit code 0: printed; 2: there is no such type, codon or run.`,
 }
 
 // findNames looks up the codon and the run of a query, so that a mistyped one is not taken
-// for one without events.
-func findNames(s *state.State, q *eventlog.Query) error {
+// for one without events. Who follows may wait for an iteration that is still to come.
+func findNames(s *state.State, q *eventlog.Query, follow bool) error {
 	if q.Run != "" && s.Run(state.RunID(q.Run)) == nil {
 		return history.UnknownRun(s.Runs, q.Run)
 	}
 	if q.Codon == "" {
 		return nil
 	}
-	id, err := history.CodonToCome(s, q.Codon)
+	find := history.CodonThere
+	if follow {
+		find = history.CodonToCome
+	}
+	id, err := find(s, q.Codon)
 	q.Codon = string(id)
 	return err
 }

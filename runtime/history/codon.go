@@ -46,7 +46,7 @@ func MeantCodon(s *state.State, id state.CodonID) string {
 	}
 	slices.Reverse(names)
 	from, steps, found := asWritten(string(id))
-	near := nearestCodon(from, names)
+	near := NearestCodon(from, names)
 	if found && from == atPresent {
 		near = from
 	}
@@ -56,10 +56,10 @@ func MeantCodon(s *state.State, id state.CodonID) string {
 	return ""
 }
 
-// nearestCodon is the name that a mistyped one was perhaps meant to be; empty if none is
+// NearestCodon is the name that a mistyped one was perhaps meant to be; empty if none is
 // near. Of the iterations of a loop that could be meant equally, it is the first of names.
 // An iteration of the codon that is named comes before any other codon.
-func nearestCodon(text string, names []string) string {
+func NearestCodon(text string, names []string) string {
 	if slices.Contains(names, text) {
 		return text
 	}
@@ -135,8 +135,16 @@ func codonsTo(s *state.State) []state.CodonID {
 	return way
 }
 
-// CodonToCome is CodonAt for a codon that must be in the plan or in a run, or may come in
-// another iteration of a loop.
+// CodonThere is CodonAt for a codon that must be in the plan or in a run.
+func CodonThere(s *state.State, name string) (state.CodonID, error) {
+	id, err := CodonAt(s, name)
+	if err == nil && !isCodon(s, id) {
+		return "", UnknownCodon(s, id)
+	}
+	return id, err
+}
+
+// CodonToCome is CodonThere for a codon that may also come in another iteration of a loop.
 func CodonToCome(s *state.State, name string) (state.CodonID, error) {
 	id, err := CodonAt(s, name)
 	if err != nil || isCodon(s, id) {

@@ -21,6 +21,8 @@ type List struct {
 	// Lost are those that cannot be read whole, oldest first. They are looked for
 	// where the list has come to something that is lost.
 	Lost []githistory.Known
+	// Before is what the option of that name stands for.
+	Before Target
 }
 
 // ListOptions limit a list of checkpoints.
@@ -44,20 +46,19 @@ const Branches = "refs/heads/"
 // clocks say: each is before its parents. It reads as many commits as it
 // lists and skips, and no trees.
 func Checkpoints(ctx context.Context, s *state.State, store Store, o ListOptions) (List, error) {
-	var before state.SHA
+	out := List{Checkpoints: []Listed{}}
 	if o.Before != "" {
-		t, err := targetToRead(s, store, o.Before)
-		if err != nil {
+		var err error
+		if out.Before, err = targetToRead(s, store, o.Before); err != nil {
 			return List{}, err
 		}
-		before = t.SHA
 	}
 	w := walk{state: s, store: store, run: o.Run, seen: map[checkpoint.SHA]bool{}}
 	if err := w.begin(); err != nil {
 		return List{}, err
 	}
-	out, current := List{Checkpoints: []Listed{}}, execution.Head(s)
-	for skipping := before != ""; w.queue.Len() > 0 && (o.Limit <= 0 || len(out.Checkpoints) < o.Limit); {
+	current := execution.Head(s)
+	for skipping := o.Before != ""; w.queue.Len() > 0 && (o.Limit <= 0 || len(out.Checkpoints) < o.Limit); {
 		l, err := w.next()
 		if err != nil {
 			return List{}, err
@@ -66,7 +67,7 @@ func Checkpoints(ctx context.Context, s *state.State, store Store, o ListOptions
 			l.Current = l.SHA == current
 			out.Checkpoints = append(out.Checkpoints, l)
 		}
-		skipping = skipping && l.SHA != before
+		skipping = skipping && l.SHA != out.Before.SHA
 	}
 	if !w.lost {
 		return out, nil

@@ -324,7 +324,7 @@ func nearest(s *state.State, text string) string {
 			add(state.LineageEntry{Run: r, Codon: c})
 		}
 	}
-	if near := nearestCodon(name, words); near != "" {
+	if near := NearestCodon(name, words); near != "" {
 		return near + kind
 	}
 	return ""

@@ -16,6 +16,7 @@ type Checkpoints struct {
 	Checkpoints []history.Listed `json:"checkpoints"`
 	Removed     []RemovedBranch  `json:"removed"` // by hank gc
 	Lost        []LostCheckpoint `json:"lost"`    // cannot be read
+	Before      history.Target   `json:"-"`       // they are older than this one, if it is not empty
 }
 
 // RemovedBranch is a branch that hank gc has removed.
@@ -48,7 +49,7 @@ func ReadCheckpoints(ctx context.Context, v *recovery.View, o history.ListOption
 	if err != nil {
 		return nil, err
 	}
-	return &Checkpoints{1, v.Layout.Root, list.Checkpoints, removedBranches(v.State), lostCheckpoints(list.Lost)}, nil
+	return &Checkpoints{1, v.Layout.Root, list.Checkpoints, removedBranches(v.State), lostCheckpoints(list.Lost), list.Before}, nil
 }
 
 func removedBranches(s *state.State) []RemovedBranch {

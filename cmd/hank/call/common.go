@@ -29,6 +29,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/progress"
 	"hank/runtime/report/cost"
 )
@@ -288,7 +289,8 @@ func LastBefore[T any](list []T, limit int, before string, key func(T) string) (
 		}
 		if at < 0 {
 			why := fmt.Sprintf("--before: no entry %q", before)
-			if near := typo.Nearest(before, keys); near != "" {
+			slices.Reverse(keys) // of the iterations of a loop the last one is meant
+			if near := history.NearestCodon(before, keys); near != "" {
 				why += "; did you mean " + near + "?"
 			}
 			return nil, &exitcode.UsageError{Why: why}

@@ -84,9 +84,13 @@ func listCheckpoints(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := report.ReadCheckpoints(c.Context, v, history.ListOptions{Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: c.String("before")})
+	before := c.String("before")
+	list, err := report.ReadCheckpoints(c.Context, v, history.ListOptions{Run: state.RunID(c.String("run")), Limit: c.Int("limit"), Before: before})
 	if err != nil {
 		return err
+	}
+	if name, _, _ := strings.Cut(strings.TrimPrefix(before, "codon:"), ":"); strings.HasPrefix(string(list.Before.CodonID), name+"#") {
+		call.Remark("before %s\n", list.Before) // the name has left out the iteration
 	}
 	if c.Bool("json") {
 		return call.JSON(output.CheckpointsOf(list))
