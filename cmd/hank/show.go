@@ -160,7 +160,7 @@ func showLoop(c *cli.Context, v *recovery.View, id state.CodonID) error {
 }
 
 func printCodon(c *cli.Context, k report.Attempt, finish, transcript string) {
-	say("%s  %s  attempt %d in run %s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Verdict, max(k.Attempt, 1), k.RunID)
+	say("%s  %s  attempt %d in run %s%s\n", term.Bold(os.Stdout, string(k.CodonID)), k.Verdict, max(k.Attempt, 1), k.RunID, k.LeftText())
 	line := func(label, format string, args ...any) {
 		say("  %-12s %s\n", label, term.Sprintf(format, args...))
 	}

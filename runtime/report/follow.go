@@ -251,7 +251,7 @@ func (f *follower) record(run state.RunID, k *state.Codon) error {
 
 // attempt shows the attempt that a record is of.
 func (f *follower) attempt(k *state.Codon) error {
-	a := Attempt{f.run, verdict.OfCodon(k, verdict.Running), k}
+	a := Attempt{RunID: f.run, Verdict: verdict.OfCodon(k, verdict.Running), Codon: k}
 	if c := f.current; c == nil || c.CodonID != k.CodonID || c.number() != a.number() {
 		if err := f.endAttempt(); err != nil {
 			return err
@@ -347,7 +347,7 @@ func (f *follower) end() error {
 	of := verdict.OfRun(v, run)
 	if c := f.current; c != nil {
 		for _, k := range slices.Backward(run.Codons()) {
-			if a := (Attempt{f.run, verdict.OfCodon(k, of), k}); k.CodonID == c.CodonID && a.number() == c.number() {
+			if a := (Attempt{RunID: f.run, Verdict: verdict.OfCodon(k, of), Codon: k}); k.CodonID == c.CodonID && a.number() == c.number() {
 				f.current = &a
 			}
 		}

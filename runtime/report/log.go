@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hank/internal/shell"
 	"hank/internal/term"
 	"hank/recovery"
 	"hank/runtime/agents"
@@ -124,7 +125,7 @@ func (q LogQuery) attempts(v *recovery.View) ([]Attempt, error) {
 		of := verdict.OfRun(v, r)
 		for _, k := range r.Codons() {
 			if q.wants(v.State, k.CodonID) {
-				found = append(found, Attempt{r.RunID, verdict.OfCodon(k, of), k})
+				found = append(found, Attempt{RunID: r.RunID, Verdict: verdict.OfCodon(k, of), Codon: k})
 			}
 		}
 	}
@@ -134,7 +135,11 @@ func (q LogQuery) attempts(v *recovery.View) ([]Attempt, error) {
 			return a.RunID == last.RunID && a.CodonID == last.CodonID && a.number() == q.Attempt
 		})
 		if at < 0 {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no attempt %d in run %s; it has %d there", last.CodonID, q.Attempt, last.RunID, last.number())}
+			others := ""
+			if slices.ContainsFunc(found, func(a Attempt) bool { return a.RunID != last.RunID && a.CodonID == last.CodonID }) {
+				others = fmt.Sprintf("; those of other runs, too: `hank log %s --all`", shell.Quote(string(last.CodonID)))
+			}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("codon %s has no attempt %d in run %s; it has %d there%s", last.CodonID, q.Attempt, last.RunID, last.number(), others)}
 		}
 		found = found[at : at+1]
 	}

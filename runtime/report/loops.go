@@ -91,7 +91,7 @@ func ReadLoop(v *recovery.View, id state.CodonID, limit int) (*Loop, error) {
 // add takes in an attempt.
 func (i *Iteration) add(v *recovery.View, step state.LineageEntry) {
 	k := step.Codon
-	a := Attempt{step.Run.RunID, verdict.OfCodon(k, verdict.OfRun(v, step.Run)), k}
+	a := Attempt{RunID: step.Run.RunID, Verdict: verdict.OfCodon(k, verdict.OfRun(v, step.Run)), Codon: k}
 	i.Codons, i.Result = append(i.Codons, a), a.Verdict
 	i.Bill = i.Bill.Plus(k.Bill())
 	if took, over := a.Took(); over {

@@ -18,6 +18,7 @@ import (
 	"hank/runtime/history"
 	"hank/runtime/question"
 	"hank/runtime/verdict"
+	"hank/runtime/why"
 	"hank/state"
 )
 
@@ -76,6 +77,19 @@ type Attempt struct {
 	RunID   state.RunID     `json:"runId"`
 	Verdict verdict.Verdict `json:"verdict"` // in a word for people
 	*state.Codon
+
+	left bool // see LeftText
+}
+
+// LeftText says in parentheses that the execution has gone back to before the attempt since;
+// empty where it has not.
+func (a Attempt) LeftText() string { return leftText(a.left) }
+
+func leftText(left bool) string {
+	if !left {
+		return ""
+	}
+	return " (left behind: the execution has gone back since)"
 }
 
 // ListRuns lists the runs of an execution, at most limit, or all if that is 0; named
@@ -159,11 +173,11 @@ func ListSession(v *recovery.View, id string, limit int, before, option string) 
 
 // attemptsOf are those attempts of runs that are meant, newest first.
 func attemptsOf(v *recovery.View, runs []*state.Run, option string, meant func(*state.Codon) bool) *Attempts {
-	out := &Attempts{Schema: 1, Codons: []Attempt{}, layout: v.Layout}
+	out, left := &Attempts{Schema: 1, Codons: []Attempt{}, layout: v.Layout}, why.LeftBehind(v.State)
 	for _, r := range runs {
 		for i := r.Len() - 1; i >= 0; i-- {
 			if k := r.Codon(i); meant(k) {
-				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), ShownCodon(k, option)})
+				out.Codons = append(out.Codons, Attempt{r.RunID, verdict.OfCodon(k, verdict.OfRun(v, r)), ShownCodon(k, option), left(r, k)})
 			}
 		}
 	}
@@ -185,7 +199,7 @@ func runsBefore(runs []*state.Run, before string) ([]*state.Run, error) {
 func (r Run) Attempts() []Attempt {
 	out := make([]Attempt, len(r.Codons))
 	for i, k := range r.Codons {
-		out[i] = Attempt{r.RunID, verdict.OfCodon(k, r.Verdict), k}
+		out[i] = Attempt{RunID: r.RunID, Verdict: verdict.OfCodon(k, r.Verdict), Codon: k}
 	}
 	return out
 }

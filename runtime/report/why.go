@@ -54,11 +54,7 @@ func WhyLines(e why.Explanation) (lines []Line) {
 			add("", "and %s before: --json has all", term.Count(len(e.Attempts)-i, "attempt"))
 			break
 		}
-		left := ""
-		if a.Left {
-			left = " (left behind: the execution has gone back since)"
-		}
-		add("", "%s  run %s, attempt %d%s", a.Began.Local().Format(time.DateTime), a.RunID, a.Attempt, left)
+		add("", "%s  run %s, attempt %d%s", a.Began.Local().Format(time.DateTime), a.RunID, a.Attempt, leftText(a.Left))
 		add("began because", "%s", oneLine(a.Because, mostOfReason))
 		add("then", "%s", oneLine(a.Then, mostOfReason))
 	}

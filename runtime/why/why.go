@@ -93,15 +93,11 @@ type Explanation struct {
 // Complexity: all records.
 func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now time.Time) Explanation {
 	e := Explanation{Schema: 1, CodonID: id, Attempts: []Attempt{}}
-	counts := map[*state.Codon]bool{}
-	for _, step := range s.LineagePath() {
-		counts[step.Codon] = true
-	}
-	kept := sinceMove(s)
+	counts, left := counted(s), LeftBehind(s)
 	for _, run := range s.Runs { // newest first
 		for i := run.Len() - 1; i >= 0; i-- {
 			if c := run.Codon(i); c.CodonID == id {
-				a := Attempt{RunID: run.RunID, Attempt: max(c.Attempt, 1), Began: c.StartTime, Counts: counts[c], Base: c.BaseCheckpoint, Left: !counts[c] && !kept[run]}
+				a := Attempt{RunID: run.RunID, Attempt: max(c.Attempt, 1), Began: c.StartTime, Counts: counts[c], Base: c.BaseCheckpoint, Left: left(run, c)}
 				a.Cause, a.Because = cause(s, run, i, moves)
 				a.Effect, a.Then = effect(run.Codon(i), i == run.Len()-1, run, crashed && run == s.Newest())
 				e.Attempts = append(e.Attempts, a)
@@ -110,6 +106,21 @@ func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now t
 	}
 	e.Standing, e.Summary = standing(s, id, e.Attempts, crashed, now)
 	return e
+}
+
+// counted are the records on the current lineage path.
+func counted(s *state.State) map[*state.Codon]bool {
+	counts := map[*state.Codon]bool{}
+	for _, step := range s.LineagePath() {
+		counts[step.Codon] = true
+	}
+	return counts
+}
+
+// LeftBehind tells of a record of a run whether the execution has gone back to before it since.
+func LeftBehind(s *state.State) func(*state.Run, *state.Codon) bool {
+	counts, kept := counted(s), sinceMove(s)
+	return func(run *state.Run, c *state.Codon) bool { return !counts[c] && !kept[run] }
 }
 
 // sinceMove are the runs that continue each other up to where the execution is: between them
