@@ -22,6 +22,7 @@ import (
 	"hank/checkpoint/restore"
 	"hank/internal/secret"
 	"hank/internal/shell"
+	"hank/internal/term"
 	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/emptydirs"
@@ -594,7 +595,8 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 		switch {
 		case name == ".", restore.HasPath(store.DB, back.Tree, name), len(emptydirs.Within(empty, []string{name})) > 0:
 		case !there && !planTouches(plan, name):
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is neither in %s nor in the workspace; see: `hank diff %.12s --name-only`", name, target, target.SHA)}
+			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is neither in %s nor in the workspace; to list the files of the checkpoint: git --git-dir=%s ls-tree -r --name-only %.12s",
+				name, target, shell.Quote(term.ShortPath(src.Layout.Store())), target.SHA)}
 		case !o.Delete:
 			return nil, &exitcode.UsageError{Why: fmt.Sprintf("%q is not in %s, so that there is nothing to bring back; --delete deletes what the workspace has there", name, target)}
 		}
