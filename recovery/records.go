@@ -46,7 +46,7 @@ func take(m *load.Result, a githistory.Comparison, rep *finding.Report) {
 		rep.Repair(finding.Mended, rep.Behind,
 			"the history was rebuilt from them", "the next command rebuilds the history from them")
 	}
-	rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
+	a.Doubt(rep, m.Rebase == load.Imported)
 	m.State, m.Source = a.Rebuilt, "git"
 }
 

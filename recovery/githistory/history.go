@@ -69,6 +69,17 @@ type Comparison struct {
 	// Behind: the state may be behind the branches, as the journal has lost its
 	// end, or may have.
 	Behind bool
+	// Moved: after the last run that the commits tell of, one was made before a move, or some
+	// were removed. Where that led to, no commit says.
+	Moved bool
+}
+
+// Doubt reports that a rebuilt history may lack a move. Each is after a checkpoint of what was
+// there, so that an import, which has all branches, can tell where there was none.
+func (a Comparison) Doubt(rep *finding.Report, imported bool) {
+	if !imported || a.Moved || len(a.Lost) > 0 {
+		rep.Doubt("the checkpoints do not know everything: a rollback or an undo after the last of them is forgotten")
+	}
 }
 
 // LostTip is a branch whose newest checkpoint cannot be read.
@@ -340,6 +351,7 @@ func (g History) rebuild(base *state.State, a *Comparison) (*state.State, error)
 	}
 	var evidence []state.Evidence
 	for _, w := range ours {
+		a.Moved = w.Record.Run == nil && (a.Moved || w.Record.IsRecovery() || w.Record.branch() == state.RemovedBranch)
 		e, err := w.evidence()
 		if err != nil {
 			g.Rep.Add(finding.Lost, "the record of checkpoint %.12s cannot be read: %v", w.SHA, err)
