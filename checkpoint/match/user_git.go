@@ -53,9 +53,9 @@ func UserExclude(workspace string) gitignore.Rules {
 	return gitignore.Parse("", text)
 }
 
-// Repository is one of the user's own, with the workspace as its root or a
-// directory in it. Its index is read when it is first asked: only what is ignored
-// by the rules makes it matter.
+// Repository is one of the user's own: the workspace is its root or a directory of it,
+// or it is in a directory of the workspace. Its index is read when it is first asked:
+// only what is ignored by the rules makes it matter.
 type Repository struct {
 	dir   string // "" or ending in a slash
 	above *Repository
@@ -65,7 +65,11 @@ type Repository struct {
 // NewRepository returns the one in a directory of the workspace; there may be none.
 func NewRepository(workspace, dir string, above *Repository) *Repository {
 	at := filepath.Join(workspace, filepath.FromSlash(dir))
-	return &Repository{dir: dir, above: above, index: sync.OnceValue(func() trackedPaths { return userIndex(at) })}
+	read := func() trackedPaths { return userIndex(at) }
+	if dir == "" {
+		read = func() trackedPaths { return indexAround(at) }
+	}
+	return &Repository{dir: dir, above: above, index: sync.OnceValue(read)}
 }
 
 // Tracks reports whether a file is in the index of this repository or of one
@@ -97,6 +101,39 @@ func (t trackedPaths) anyBelow(dir string) bool {
 
 // indexLimit is more than the index of any repository has: ten million files.
 const indexLimit = 1 << 30
+
+// indexAround reads the paths in the index of the repository that the workspace is the
+// root of, or a directory of, as they are called from the workspace.
+func indexAround(workspace string) trackedPaths {
+	dir, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return nil
+	}
+	for below := ""; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return userIndex(dir).from(below)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+		below = filepath.Base(dir) + "/" + below
+	}
+}
+
+// from returns the paths below a directory, "" or ending in a slash, as they are called
+// from there.
+func (t trackedPaths) from(dir string) trackedPaths {
+	if dir == "" {
+		return t
+	}
+	var paths trackedPaths
+	for i, _ := slices.BinarySearch(t, dir); i < len(t) && strings.HasPrefix(t[i], dir); i++ {
+		if path := t[i][len(dir):]; path != "" { // else the directory itself, of a sparse index
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
 
 // userIndex reads the paths in the user's own index. One that cannot be read
 // adds nothing.

@@ -97,6 +97,40 @@ func TestAProjectsIndexIsFoundThroughALinkedWorktree(t *testing.T) {
 	}
 }
 
+// The workspace may be a directory of the repository, at any depth, and be named by a link.
+func TestTheIndexOfTheRepositoryAroundTheWorkspaceSavesItsFilesFromTheRules(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	inside := filepath.Join(top, "a", "ws")
+	testkit.Must(t, os.MkdirAll(inside, 0o755))
+	for _, name := range []string{"a/ws/own.log", "a/ws.log", "a/wsx/other.log", "here.log", "a/ws/a/ws/deep.log"} {
+		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(top, name)), 0o755))
+		testkit.Must(t, os.WriteFile(filepath.Join(top, name), []byte(name), 0o644))
+	}
+	testkit.Stock(t, "-C", top, "init", "-q")
+	testkit.Stock(t, "-C", top, "add", "-Af", ".")
+	link := filepath.Join(t.TempDir(), "link")
+	testkit.Must(t, os.Symlink(inside, link))
+	ws, err := worktree.OpenWorkspace(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := checkpointtest.NewRig(t)
+	r.Ws.Close()
+	r.Ws = ws
+	r.Write(".gitignore", "*.log\n")
+	for _, name := range []string{"here.log", "other.log", "ws.log"} {
+		r.Write(name, "ignored")
+	}
+	tree := r.Snapshot(match.Selection{All: true}).Tree
+	if got, want := r.Paths(tree), []string{".gitignore", "a/ws/deep.log", "own.log"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+	if ignored := match.Ignored(r.Store.DB, tree, ws); ignored("own.log") || !ignored("here.log") {
+		t.Error("the rules of a tree do not know what the repository tracks")
+	}
+}
+
 // What a nested repository tracks is not ignored in it, whichever rules say so:
 // its own, or those of the workspace around it. If it is ignored as a whole, it
 // stays out as a whole.
