@@ -22,6 +22,7 @@ type part struct {
 	title   string
 	when    time.Time
 	codons  []*state.Codon // whose work it is; none for what the user or hank did between two
+	before  checkpoint.SHA // the tree of the checkpoint before
 	changes []diff.Change
 }
 
@@ -112,7 +113,7 @@ func partsOf(s *state.State, store *checkpoint.Store, from history.Target, point
 			return nil, fmt.Errorf("the checkpoint %.12s cannot be read; see: `hank doctor`: %w", p.sha, err)
 		}
 		l := history.Describe(info)
-		next := part{target: history.Target{SHA: p.sha, Kind: l.Kind, RunID: l.RunID, CodonID: l.CodonID}, title: l.Name, when: info.When}
+		next := part{target: history.Target{SHA: p.sha, Kind: l.Kind, RunID: l.RunID, CodonID: l.CodonID}, title: l.Name, when: info.When, before: f.tree}
 		if next.changes, err = f.step(info.Tree, execution.Taken(s, store, p.sha).Matcher()); err != nil {
 			return nil, err
 		}

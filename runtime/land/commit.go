@@ -80,7 +80,7 @@ func (l *lander) commit(ctx context.Context) (map[string]landedFile, error) {
 		return nil, l.conflict(ctx, slices.Sorted(maps.Keys(collided)))
 	}
 	l.accountCodons(made)
-	l.namePrivate(landed)
+	l.nameNew(landed)
 	return landed, nil
 }
 
@@ -224,12 +224,18 @@ func (l *lander) accountCodons(made map[state.SHA]string) {
 	l.out.Caveats = state.CaveatsOf(landed)
 }
 
-// namePrivate names the files for secrets that the branch brings into the
-// repository.
-func (l *lander) namePrivate(landed map[string]landedFile) {
+// nameNew names the files that the branch brings into the repository, and that may not be
+// meant for it: those for secrets, and those that were ignored.
+func (l *lander) nameNew(landed map[string]landedFile) {
 	for _, name := range slices.Sorted(maps.Keys(landed)) {
-		if landed[name].entry != (usergit.Entry{}) && l.base[name] == (usergit.Entry{}) && secret.IsPrivate(path.Base(name)) {
+		if landed[name].entry == (usergit.Entry{}) || l.base[name] != (usergit.Entry{}) {
+			continue
+		}
+		if secret.IsPrivate(path.Base(name)) {
 			l.out.Private = append(l.out.Private, fileName(name))
+		}
+		if l.uncovered[name] {
+			l.out.Uncovered = append(l.out.Uncovered, fileName(name))
 		}
 	}
 }

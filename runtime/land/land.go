@@ -209,7 +209,7 @@ func (l *lander) prepare(ctx context.Context) (finished bool, err error) {
 
 // choose finds out what cannot land.
 func (l *lander) choose(ctx context.Context) error {
-	l.excluded = map[string]string{}
+	l.excluded, l.uncovered = map[string]string{}, map[string]bool{}
 	nested, asked := map[string]bool{}, map[string]bool{}
 	var ask []string
 	for _, p := range l.parts { // what is gone in the end is on the way
@@ -228,6 +228,9 @@ func (l *lander) choose(ctx context.Context) error {
 	}
 	ignored, err := x.Ignored(ctx, ask)
 	if err != nil {
+		return err
+	}
+	if err := l.chooseUncovered(); err != nil {
 		return err
 	}
 	for path, rule := range ignored {

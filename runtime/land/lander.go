@@ -86,6 +86,7 @@ type lander struct {
 	base        map[string]usergit.Entry // the base commit's files
 	committed   map[string]bool          // paths (in the repository) that the base has as the user left them between two codons: what lands there began from that
 	excluded    map[string]string        // why a path (in the workspace) does not land
+	uncovered   map[string]bool          // paths (in the repository) that ignore rules hid until a codon changed these
 }
 
 // inRepository is the path from the repository's root of one in the workspace.

@@ -124,6 +124,7 @@ func (p *printer) matters() {
 	p.names(fmt.Sprintf("had uncommitted changes before the run and were deleted by it; not on the branch, saved in checkpoint %s:", l.From.SHA[:12]), l.Deleted)
 	p.names("uncommitted before the run and not changed by it; not on the branch:", l.Uncommitted)
 	p.names("removed in the index alone; still on the branch:", l.Untracked)
+	p.names("new on the branch, and ignored until the run changed the ignore rules:", l.Uncovered)
 }
 
 // short is the same in a line each.
@@ -142,6 +143,7 @@ func (p *printer) short() {
 		{"uncommitted before the run and deleted by it, saved in checkpoint " + string(l.From.SHA[:12]), l.Deleted},
 		{"uncommitted before the run and still so", l.Uncommitted},
 		{"removed in the index alone, and still on the branch", l.Untracked},
+		{"new on the branch, and ignored until the run changed the ignore rules", l.Uncovered},
 	} {
 		if len(k.names) == 0 {
 			continue

@@ -58,6 +58,9 @@ type Landing struct {
 	// Untracked files are there, and their removal is staged (git rm --cached): the
 	// branch has them as before.
 	Untracked []FileName `json:"untracked,omitempty"`
+	// Uncovered files are new on the branch, and ignore rules hid them until a codon changed
+	// these: whether they were there before it nobody has recorded.
+	Uncovered []FileName `json:"uncovered,omitempty"`
 	// Private files hold secrets by their names, and the base does not have them:
 	// with the branch they would be new in the repository.
 	Private []FileName `json:"private"`
