@@ -6,6 +6,8 @@ package gitignore
 import (
 	"bytes"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Rules are the patterns of one ignore file.
@@ -44,10 +46,7 @@ func Parse(dir string, text []byte) Rules {
 	return out
 }
 
-var (
-	wildcards = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
-	breaks    = strings.NewReplacer("\n", "?", "\r", "?")
-)
+var wildcards = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
 // Pattern is the pattern, for the upper directory, that fits a path and no other. A path
 // with a line break has none.
@@ -57,8 +56,21 @@ func Pattern(path string) string {
 }
 
 // Line is the line of a .gitignore in the upper directory that leaves out a path. It is
-// the pattern, with a ? for a line break.
-func Line(path string) string { return breaks.Replace(Pattern(path)) }
+// the pattern, with a ? for each byte that a line break, or anything else that does not
+// print as it is, consists of.
+func Line(path string) string {
+	var b strings.Builder
+	pattern := Pattern(path)
+	for i, size := 0, 0; i < len(pattern); i += size {
+		var r rune
+		if r, size = utf8.DecodeRuneInString(pattern[i:]); unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) {
+			b.WriteString(pattern[i : i+size])
+		} else {
+			b.WriteString(strings.Repeat("?", size))
+		}
+	}
+	return b.String()
+}
 
 // trimTrailingSpaces takes off spaces that no backslash protects.
 func trimTrailingSpaces(line string) string {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -189,10 +191,14 @@ func TestThePatternOfAPathFitsItAlone(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range []string{"a\nb", "a\r", "a [b]\n"} {
-		rules := Parse("", []byte(Line(p)))
-		if !rules.Excludes(p, false) || strings.ContainsAny(Line(p), "\n\r") {
-			t.Errorf("the line of %q is %q", p, Line(p))
+	// A line is printed, and copied from there.
+	for _, p := range []string{"a\nb", "a\r", "a [b]\n", "n\xffl/.env", "\xe2\x82/.env", "a\xff ", "\x1b[31ma", "a\tb", "\u202ea", "a\u200d\u00a0b", "\ufffd"} {
+		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(Line(p)+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		rules, git := Parse("", []byte(Line(p))), stockIgnored(t, dir, []string{p, "other"})
+		if !rules.Excludes(p, false) || !git[p] || git["other"] || !utf8.ValidString(Line(p)) || strings.ContainsFunc(Line(p), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("the line of %q is %q: git %v, hank %v", p, Line(p), git[p], rules.Excludes(p, false))
 		}
 	}
 }
