@@ -683,7 +683,8 @@ func planTouches(p *restore.Plan, name string) bool {
 
 // HeadAt is the HEAD of the project's own git at a checkpoint: what the codon
 // that started from there found, else what the codon of the checkpoint itself
-// found when it began.
+// found when it began. Of one that is no codon's, such as what was saved before a
+// move, nobody has written it down.
 func HeadAt(s *state.State, t Target) string {
 	head := ""
 	for _, r := range s.Runs {
@@ -691,7 +692,7 @@ func HeadAt(s *state.State, t Target) string {
 			switch c := r.Codon(i); {
 			case c.BaseCheckpoint == t.SHA && c.ProjectHead != "":
 				return c.ProjectHead
-			case r.RunID == t.RunID && c.CodonID == t.CodonID:
+			case r.RunID == t.RunID && c.CodonID == t.CodonID && CheckpointOf(c, t.Kind) == t.SHA:
 				head = c.ProjectHead
 			}
 		}
