@@ -255,6 +255,9 @@ func printPreview(p *history.Preview, all bool) {
 	if p.CostKept+p.CostLeft > 0 {
 		say("of the total cost, %s led there and %s did not\n", state.Bill{Cost: p.CostKept, Replayed: p.ReplayedKept}.Text(), state.Bill{Cost: p.CostLeft, Replayed: p.ReplayedLeft}.Text())
 	}
+	if note := p.HeadNote(); note != "" {
+		say("%s\n", note)
+	}
 }
 
 // printInTheWay names what stays, or stops a move, and why.

@@ -302,8 +302,8 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	if err := x.KeepCap(); err != nil {
 		return nil, err
 	}
-	if head := preview.HeadMoved; head != "" && o.Say != nil {
-		o.Say(fmt.Sprintf("note: the HEAD of your repository was %.12s at that time; hank does not change it", head))
+	if note := preview.HeadNote(); note != "" && o.Confirm == nil && o.Say != nil { // else the preview had it
+		o.Say(note)
 	}
 	noteUnarchived(x, preview.Unarchived, o.Say)
 	completed()
@@ -698,6 +698,14 @@ func HeadAt(s *state.State, t Target) string {
 		}
 	}
 	return head
+}
+
+// HeadNote tells that the user's HEAD has moved since the checkpoint; empty: it has not.
+func (p *Preview) HeadNote() string {
+	if p.HeadMoved == "" {
+		return ""
+	}
+	return fmt.Sprintf("note: the HEAD of your repository was %.12s at that time; hank does not change it", p.HeadMoved)
 }
 
 func pathChanges(changes []diff.Change) []PathChange {
