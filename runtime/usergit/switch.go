@@ -585,7 +585,9 @@ func (r *Repository) emptyTree(ctx context.Context) (string, error) {
 const mostPaths = 20
 
 // unstage is the command that takes paths back to what HEAD has in the index. What was
-// staged may be nowhere else: it is kept on a branch first.
+// staged may be nowhere else: it is kept on a branch first. Another command stages it again
+// from there, unless the paths are too many to name: with all paths it would take those that
+// the landing brings back to what they were.
 func (r *Repository) unstage(ctx context.Context, paths []string, unborn bool) string {
 	const most = 100
 	branch := "staged"
@@ -600,7 +602,11 @@ func (r *Repository) unstage(ctx context.Context, paths []string, unborn bool) s
 		parent = ""
 	}
 	keep := fmt.Sprintf(`%s branch %s "$(%s commit-tree%s -m 'What was staged' "$(%s write-tree)")" && `, git, branch, git, parent, git)
-	return keep + r.reset(paths, unborn) + " keeps what is staged on the branch " + branch + ", unstages it and changes no file"
+	text := keep + r.reset(paths, unborn) + " keeps what is staged on the branch " + branch + ", unstages it and changes no file"
+	if len(paths) <= mostPaths {
+		text += "; " + r.line(paths, "--literal-pathspecs", "restore", "--staged", "--source="+branch) + " stages it again after the landing"
+	}
+	return text
 }
 
 // reset is the command that takes paths back to what HEAD has in the index, or, where they
@@ -608,7 +614,7 @@ func (r *Repository) unstage(ctx context.Context, paths []string, unborn bool) s
 func (r *Repository) reset(paths []string, unborn bool) string {
 	args := []string{"--literal-pathspecs", "restore", "--staged"}
 	if unborn {
-		args = []string{"--literal-pathspecs", "rm", "-q", "-r", "--cached"}
+		args = []string{"--literal-pathspecs", "rm", "-q", "-r", "-f", "--cached"} // -f: what is staged is no longer what the file has
 	}
 	if len(paths) > mostPaths {
 		paths = []string{"."}
