@@ -123,7 +123,7 @@ func (d *driver) spec(entry plan.Entry, index, number int) codon.Spec {
 	s, id := d.x.State(), entry.CodonID
 	spec := codon.Spec{
 		Run: d.run, ID: recovery.Attempt(s.Lineage, d.run, &state.Codon{CodonID: id, Attempt: number}),
-		Entry: entry, Number: number, Base: d.base(id), ProjectHead: usergit.Head(d.x.Layout.Workspace),
+		Entry: entry, Number: number, Base: d.base(id), ProjectHead: usergit.Head(d.x.Layout.Workspace, d.x.Layout.Named()),
 		SkipRig: d.rigDone || d.replay != nil || d.noop, LastOutcome: lastOutcome(d.settled),
 		Program: d.program, Settings: d.settings, Limits: d.limits(entry), LoopLimits: d.accounts.LoopLimits(d.program, entry), Watch: d.watch(entry), Warn: d.warn,
 		Layout: d.x.Layout, Output: d.x.Meta().Output, Overwrite: d.request.Overwrite, HasData: d.x.Meta().ReadOnlySourceDataPath != "",

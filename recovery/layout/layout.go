@@ -43,6 +43,9 @@ type Layout struct {
 // DefaultWorkspace is the agents' directory of an execution without --workspace.
 func DefaultWorkspace(root string) string { return filepath.Join(root, "agentRoot") }
 
+// Named reports whether the user has named the workspace.
+func (l Layout) Named() bool { return l.Workspace != DefaultWorkspace(l.Root) }
+
 // Hank returns a path below the directory of hank's own files.
 func (l Layout) Hank(parts ...string) string {
 	return filepath.Join(append([]string{l.Root, Dir}, parts...)...)

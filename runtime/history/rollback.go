@@ -625,7 +625,7 @@ func describe(move *execution.MovePlan, src execution.Sources, target Target, o 
 	if len(o.Paths) == 0 {
 		p.account(s, target)
 	}
-	if then, now := HeadAt(s, target), usergit.Head(src.Workspace.Path()); then != "" && then != now {
+	if then, now := HeadAt(s, target), usergit.Head(src.Workspace.Path(), src.Layout.Named()); then != "" && now != "" && then != now {
 		p.HeadMoved = then
 	}
 	return p, nil

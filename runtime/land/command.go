@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,15 +20,18 @@ import (
 )
 
 // Command is the command that lands the work of an execution where its workspace is
-// the user's checkout; empty if it is none. refused is why it has no --switch, or why it
+// the user's checkout, or a directory of it that the user has named; empty if it is none. refused is why it has no --switch, or why it
 // would be refused.
 func Command(ctx context.Context, at layout.Layout) (command, refused string) {
-	if _, err := os.Lstat(filepath.Join(at.Workspace, ".git")); err != nil {
+	if !usergit.HasRepository(at.Workspace, at.Named()) {
 		return "", ""
 	}
 	repo, err := usergit.Open(ctx, at.Workspace)
-	if err != nil || repo.Prefix != "" {
+	switch {
+	case err != nil, repo.Prefix != "" && !at.Named():
 		return "", ""
+	case repo.Prefix != "" && len(usergit.NotIgnored(ctx, repo.Top, "./"+repo.Prefix)) == 0:
+		return "", "" // nothing of it would land
 	}
 	head, err := repo.Commit(ctx, "HEAD")
 	if err != nil {
