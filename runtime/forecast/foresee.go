@@ -503,6 +503,9 @@ func (f *foreseen) choose(store *checkpoint.Store, s *state.State, live *plan.Pr
 		f.Program = live
 		if frozen != nil {
 			f.Adopts = hankfile.DescribeChanges(frozen, live)
+			if note := hankfile.Kept(s, r, frozen, live); note != "" {
+				f.Remarks = append(f.Remarks, note)
+			}
 		}
 	}
 	if f.Program == nil {
