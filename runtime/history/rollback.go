@@ -306,6 +306,10 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 		o.Say(note)
 	}
 	noteUnarchived(x, preview.Unarchived, o.Say)
+	out := x.Meta().Output
+	if _, err := os.Lstat(out); err == nil && o.Say != nil && len(preview.Superseded) > 0 && len(o.Paths) == 0 {
+		o.Say("note: the output files in " + term.ShortPath(out) + " stay as they are")
+	}
 	completed()
 	preview.InTheWay = inTheWay(moved.Report.Refused)
 	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
