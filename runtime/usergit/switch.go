@@ -59,7 +59,7 @@ var operations = []struct{ file, what, ways string }{
 func (r *Repository) CheckIdle() error {
 	for _, o := range operations {
 		if _, err := os.Lstat(filepath.Join(r.gitDir, filepath.FromSlash(o.file))); err == nil {
-			return &BlockedError{What: o.what + " is in progress in " + r.Top, Ways: strings.Split(o.ways, "|")}
+			return &BlockedError{What: o.what + " is in progress in " + r.Top, Ways: strings.Split(r.here(o.ways), "|")}
 		}
 	}
 	lock := filepath.Join(r.gitDir, "index.lock")
@@ -67,6 +67,11 @@ func (r *Repository) CheckIdle() error {
 		return &BlockedError{What: "another Git command holds the index, or one was killed (" + lock + " exists)", Ways: []string{"wait until it ends", "remove that file if no Git command is running"}}
 	}
 	return nil
+}
+
+// here are commands of git as they can be typed anywhere.
+func (r *Repository) here(commands string) string {
+	return strings.ReplaceAll(commands, "git ", "git -C "+shell.Quote(r.Top)+" ")
 }
 
 // CheckFree returns a *BlockedError if a branch is in use in another work tree of
@@ -82,7 +87,7 @@ func (r *Repository) CheckFree(ctx context.Context, branch string) error {
 			at = name
 		}
 		if line == "branch refs/heads/"+branch && !sameDir(at, r.Top) {
-			return &BlockedError{What: fmt.Sprintf("branch %s is checked out in another work tree, %s", branch, at), Ways: []string{"switch to another branch there", "git worktree prune, if that work tree is gone"}}
+			return &BlockedError{What: fmt.Sprintf("branch %s is checked out in another work tree, %s", branch, at), Ways: []string{"switch to another branch there", r.here("git worktree prune") + ", if that work tree is gone"}}
 		}
 	}
 	common, err := r.read(ctx, "rev-parse", "--git-common-dir")
@@ -501,7 +506,7 @@ func (s *Stage) MoveIndex(ctx context.Context, m *Move) error {
 		return err
 	}
 	if is, err := x.Tree(ctx); err != nil || is != m.After {
-		return errors.Join(err, &BlockedError{What: "the index has changed meanwhile", Ways: []string{"git status"}}, s.r.moveIndex(ctx, m.To, m.Index))
+		return errors.Join(err, &BlockedError{What: "the index has changed meanwhile", Ways: []string{s.r.here("git status")}}, s.r.moveIndex(ctx, m.To, m.Index))
 	}
 	return nil
 }
