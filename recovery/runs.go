@@ -190,8 +190,7 @@ func endOf(x *execution.Execution, r *state.Run, why string) state.Transition {
 	return state.RunCrashed{RunID: r.RunID, EndTime: x.Now(), Detail: why}
 }
 
-// sameBoot reports whether the machine has been up since a run: after a power
-// cut what an agent wrote last may not be on the disk.
+// sameBoot reports whether the machine has been up since a run, so that all that was written is there.
 func sameBoot(x *execution.Execution, r *state.Run) bool {
 	return execution.IsOfBoot(r, x.Lock.Info.Process.BootID)
 }

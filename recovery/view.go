@@ -554,7 +554,9 @@ func (v *View) LastSign() state.Time {
 }
 
 // over asks what the next opening will, while nobody holds the execution.
-func (v *View) over(r *state.Run) (bool, string) { return isOver(r, v.flockTrusted(), layout.IsCopy(v.fs, v.Meta, v.Layout.Root)) }
+func (v *View) over(r *state.Run) (bool, string) {
+	return isOver(r, v.flockTrusted(), layout.IsCopy(v.fs, v.Meta, v.Layout.Root))
+}
 
 func (v *View) flockTrusted() bool {
 	dir, err := os.Open(v.Layout.Hankweave())

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +122,11 @@ func (s *Screen) need() []string {
 	switch {
 	case s.view.Status.Gate != nil && n.Reason == liveview.Gate || n.Command == "": // the keys for a gate that waits are in the last row
 	case s.Height >= 20 && term.Columns(text+"; "+command) > s.Width: // half a command is none
-		return []string{s.fit(text, s.Width), s.fit("  "+command, s.Width)}
+		rows := []string{s.fit(text, s.Width)}
+		for _, row := range term.Wrap("  "+command, s.Width) {
+			rows = append(rows, s.fit(row, s.Width))
+		}
+		return rows
 	default:
 		text += "; " + command
 	}
@@ -256,7 +261,7 @@ func (s *Screen) drawList(rows int) (out []string) {
 		e := s.list.Rows[i]
 		right, code := term.ShortPath(e.Status.Execution), colourOf(e.Verdict)
 		if e.Need != nil {
-			right = e.Need.Reason.String() + ": " + term.OneLine(e.Need.Text)
+			right = s.alike(e) + e.Need.Reason.String() + ": " + term.OneLine(e.Need.Text)
 			if code == bold { // it is in progress, and needs a person
 				code = yellow
 			}
@@ -274,6 +279,17 @@ func (s *Screen) drawList(rows int) (out []string) {
 		out = append(out, s.row(i == at, code, left+figures+right, s.Width))
 	}
 	return out
+}
+
+// alike is the directory of an execution, as it begins its row, where another has the same name;
+// empty: none has.
+func (s *Screen) alike(of liveview.Execution) string {
+	for i := range s.list.Rows {
+		if e := s.list.Rows[i]; e.Name == of.Name && e.Status.Execution != of.Status.Execution {
+			return term.OneLine(filepath.Base(of.Status.Execution)) + "  "
+		}
+	}
+	return ""
 }
 
 // panes is how the screen of a run is divided: the columns of the plan, whether the transcript

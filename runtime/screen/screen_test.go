@@ -703,6 +703,28 @@ func TestTheNextCommandIsNotCut(t *testing.T) {
 	if rows := check(t, s); !strings.HasPrefix(rows[1], "! failed: long ") || rows[2] != "  next: hank retry -e /executions/one" {
 		t.Errorf("%q", rows[1:3])
 	}
+	failed.Status.After = "hank run --adopt -e '/executions/" + strings.Repeat("long", 9) + " name'; before that: raise the budget of the codon in hank.json"
+	s.Viewed(&failed)
+	if rows := check(t, s); strings.Join(strings.Fields(rows[2]+" "+rows[3]), " ") != "next: "+failed.Status.After {
+		t.Errorf("%q", rows[1:4])
+	}
+}
+
+// TestExecutionsOfOneNameAreToldApart where the reason that each needs a person stands in place of its path.
+func TestExecutionsOfOneNameAreToldApart(t *testing.T) {
+	t.Parallel()
+	s := New()
+	s.Resize(100, 12)
+	one := func(dir, name string) liveview.Execution {
+		return liveview.Execution{Status: &report.Status{Execution: "/" + dir, Name: name, Verdict: verdict.Failed, Extent: plan.Extent{Codons: 1}}, Need: &liveview.Need{Reason: liveview.Failure, Text: "why"}}
+	}
+	s.Listed(&liveview.Executions{Rows: []liveview.Execution{one("monday", "h"), one("tuesday", "h"), one("other", "only")}})
+	rows := check(t, s)
+	for i, want := range []string{"  monday  failed: why", "  tuesday  failed: why", "  failed: why"} {
+		if !strings.HasSuffix(rows[i+1], want) || i == 2 && strings.Contains(rows[3], "other") {
+			t.Errorf("%q, want %q", rows[i+1], want)
+		}
+	}
 }
 
 // TestColumnsStayWhereTheyAre: the words of the plan end where those above them do, whatever has figures, and
