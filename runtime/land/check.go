@@ -179,10 +179,6 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	var add []usergit.File
 	var remove []string
 	nested, apart := map[string]bool{}, l.v.Layout.Apart()
-	sparse, err := l.sparse(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for name, e := range start {
 		path := l.inRepository(name)
 		h, tracked := then[path]
@@ -202,10 +198,16 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	}
 	for path, h := range then {
 		name, inside := strings.CutPrefix(path, l.repo.Prefix)
-		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !sparse[path].Skipped && !layout.Protected(name) && !apart(name) {
+		if _, there := start[name]; inside && whole && !there && h.Mode != usergit.Submodule && !layout.Protected(name) && !apart(name) {
 			remove = append(remove, path)
-			differs[path] = usergit.Entry{}
 		}
+	}
+	remove, err := l.checkedOut(ctx, head, remove)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range remove {
+		differs[path] = usergit.Entry{}
 	}
 	if len(add) == 0 {
 		return differs, nil
@@ -232,14 +234,25 @@ func (l *lander) differing(ctx context.Context, head string, then map[string]use
 	return differs, err
 }
 
-// sparse is the user's index, which marks the files that a sparse checkout has not in
-// the work tree.
-func (l *lander) sparse(ctx context.Context) (map[string]usergit.IndexEntry, error) {
+// checkedOut returns those of the paths of a commit that a checkout has in the work tree. A
+// file that the user's index or the rules of a sparse checkout leave out of it is not deleted.
+func (l *lander) checkedOut(ctx context.Context, commit string, paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
 	x, err := l.stage.CopyIndex()
 	if err != nil {
 		return nil, err
 	}
-	return x.Files(ctx)
+	index, err := x.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sparse, err := l.stage.Sparse(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return index[path].Skipped || sparse[path].Skipped }), nil
 }
 
 // sameBytes is what git has for a file that no filter changes.

@@ -137,10 +137,33 @@ func (s *Stage) CopyIndex() (*Index, error) {
 	return x, os.WriteFile(x.file, data, 0o600)
 }
 
+// Sparse returns what an index has that git makes of a commit by the rules of the user's sparse
+// checkout. The user's own index does not tell: git forgets there that a file was left out, as
+// soon as something has made the file.
+func (s *Stage) Sparse(ctx context.Context, commit string) (files map[string]IndexEntry, err error) {
+	x, err := s.NewIndex(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	x.copied = true // what follows obeys the rules
+	err = s.withTree(func(tree string, _ *os.Root) error {
+		if _, err := x.git(ctx, tree, nil, "read-tree", "-m", "-u", "--no-recurse-submodules", commit); err != nil {
+			return err
+		}
+		files, err = x.files(ctx, tree)
+		return err
+	})
+	return files, err
+}
+
 // Files returns what the index has. Of an unmerged path it is the last of its
 // entries.
 func (x *Index) Files(ctx context.Context) (map[string]IndexEntry, error) {
-	out, err := x.git(ctx, x.dir(), nil, "ls-files", "-v", "--stage", "-z", "--full-name")
+	return x.files(ctx, x.dir())
+}
+
+func (x *Index) files(ctx context.Context, tree string) (map[string]IndexEntry, error) {
+	out, err := x.git(ctx, tree, nil, "ls-files", "-v", "--stage", "-z", "--full-name")
 	if err != nil {
 		return nil, err
 	}
