@@ -20,6 +20,7 @@ import (
 	"hank/recovery/layout"
 	"hank/runtime/history"
 	"hank/runtime/usergit"
+	"hank/state"
 )
 
 // compareStart compares what was there when the run began with the commit that
@@ -55,6 +56,7 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 		return err
 	}
 	var moved []string
+	touched := l.touched()
 	for _, path := range slices.Sorted(maps.Keys(differs)) {
 		if l.committed[path] || landedBefore != nil && differs[path] == landedBefore[path] {
 			continue // what the user has committed since, or what the run has done
@@ -62,7 +64,11 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 		if have := l.base[path]; have == differs[path] || have != (usergit.Entry{}) && have == landed[path].entry {
 			continue // committed since, as the run has found it or left it
 		}
-		if file, changed := landed[path]; changed && file.entry == (usergit.Entry{}) {
+		file, changed := landed[path]
+		if changed && !touched[path] {
+			l.out.ByHand = append(l.out.ByHand, fileName(path))
+		}
+		if changed && file.entry == (usergit.Entry{}) {
 			l.out.Deleted = append(l.out.Deleted, fileName(path))
 		} else if changed {
 			l.out.Mixed = append(l.out.Mixed, fileName(path))
@@ -101,6 +107,20 @@ func (l *lander) compareStart(ctx context.Context, landed map[string]landedFile)
 		return l.conflict(ctx, moved)
 	}
 	return nil
+}
+
+// touched are the paths (in the repository) that codons or the archive have changed, and not
+// only the user by hand.
+func (l *lander) touched() map[string]bool {
+	paths := map[string]bool{}
+	for _, p := range l.parts {
+		for _, c := range p.changes {
+			if p.target.Kind != state.KindManual {
+				paths[l.inRepository(c.Path)] = true
+			}
+		}
+	}
+	return paths
 }
 
 // listUntracked lists the files whose removal is staged, and which are still there. Whether that was

@@ -120,8 +120,13 @@ func (p *printer) matters() {
 			p.say("  %s: %s\n", quotePath(f.String()), f.Why)
 		}
 	}
-	p.names("had uncommitted changes before the run and were changed by it; the branch has them as the run left them, with your changes where it kept them:", l.Mixed)
-	p.names(fmt.Sprintf("had uncommitted changes before the run and were deleted by it; not on the branch, saved in checkpoint %s:", l.From.SHA[:12]), l.Deleted)
+	mixed, changed := l.byWhom(l.Mixed)
+	deleted, removed := l.byWhom(l.Deleted)
+	saved := fmt.Sprintf("not on the branch, saved in checkpoint %s:", l.From.SHA[:12])
+	p.names("had uncommitted changes before the run and were changed by it; the branch has them as the run left them, with your changes where it kept them:", mixed)
+	p.names("had uncommitted changes before the run and were changed since by hand, by no codon; the branch has them as they were left by hand:", changed)
+	p.names("had uncommitted changes before the run and were deleted by it; "+saved, deleted)
+	p.names("had uncommitted changes before the run and were deleted since by hand, by no codon; "+saved, removed)
 	p.names("uncommitted before the run and not changed by it; not on the branch:", l.Uncommitted)
 	p.names("removed in the index alone; still on the branch:", l.Untracked)
 	p.names("new on the branch, and ignored until the run changed the ignore rules:", l.Uncovered)
@@ -134,13 +139,18 @@ func (p *printer) short() {
 	for i, f := range l.LeftOut {
 		left[i] = f.FileName
 	}
+	mixed, changed := l.byWhom(l.Mixed)
+	deleted, removed := l.byWhom(l.Deleted)
+	saved := ", saved in checkpoint " + string(l.From.SHA[:12])
 	for _, k := range []struct {
 		what  string
 		names []FileName
 	}{
 		{"left out of the branch", left},
-		{"on the branch with your uncommitted changes", l.Mixed},
-		{"uncommitted before the run and deleted by it, saved in checkpoint " + string(l.From.SHA[:12]), l.Deleted},
+		{"on the branch with your uncommitted changes", mixed},
+		{"on the branch with uncommitted changes that are by hand alone", changed},
+		{"uncommitted before the run and deleted by it" + saved, deleted},
+		{"uncommitted before the run and deleted since by hand" + saved, removed},
 		{"uncommitted before the run and still so", l.Uncommitted},
 		{"removed in the index alone, and still on the branch", l.Untracked},
 		{"new on the branch, and ignored until the run changed the ignore rules", l.Uncovered},
@@ -157,6 +167,18 @@ func (p *printer) short() {
 		}
 		p.say("%s: %s\n", k.what, strings.Join(some, ", "))
 	}
+}
+
+// byWhom divides files into those that codons have changed, and those that only the user has.
+func (l *Landing) byWhom(files []FileName) (codons, hand []FileName) {
+	for _, f := range files {
+		if slices.ContainsFunc(l.ByHand, func(h FileName) bool { return h.String() == f.String() }) {
+			hand = append(hand, f)
+		} else {
+			codons = append(codons, f)
+		}
+	}
+	return codons, hand
 }
 
 func (p *printer) checks() {

@@ -46,12 +46,15 @@ type Landing struct {
 	Caveats    state.Caveats  `json:"caveats,omitzero"` // what the verdicts on them leave unsaid
 	// LeftOut is what the run changed and what is not on the branch.
 	LeftOut []LeftOut `json:"leftOut"`
-	// Mixed files were changed by the run and differed from HEAD when it began: on
+	// Mixed files differed from HEAD when the run began, and have been changed since: on
 	// the branch they are as the run has left them.
 	Mixed []FileName `json:"mixed"`
-	// Deleted files differed from HEAD when the run began, and it deleted them: they
+	// Deleted files differed from HEAD when the run began, and have been deleted since: they
 	// are not on the branch, and the checkpoint From has them.
 	Deleted []FileName `json:"deleted"`
+	// ByHand are those of Mixed and Deleted that no codon has changed: the user has, between
+	// two codons.
+	ByHand []FileName `json:"byHand,omitempty"`
 	// Uncommitted files differed from HEAD when the run began, and it did not
 	// change them: they are not on the branch.
 	Uncommitted []FileName `json:"uncommitted"`
