@@ -30,8 +30,10 @@ If the workspace is your checkout, its files already have the run's changes, and
 are uncommitted: git merge and git switch refuse to overwrite them. --switch puts HEAD
 and the index on the branch, and writes no file: what the run changed is committed then,
 what you had staged stays staged, and what git status lists is your own. It also prints
-the commands that merge the branch and that undo the merge. It does not work during a
-run, nor where what you have staged differs from what the run made of the same file.
+the commands that merge the branch and that undo the merge. Its way back leaves the branch
+and the files: git branch -D NAME removes the one, hank rollback initial takes back the
+others. It does not work during a run, nor where what you have staged differs from what
+the run made of the same file.
 
 Examples: hank land --branch papers --dry-run
           hank land --branch papers --switch
