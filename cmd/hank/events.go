@@ -108,7 +108,7 @@ func eventPrinter(c *cli.Context, out io.Writer) func(eventlog.Event) error {
 		date, when, most := at.Format(time.DateOnly), "", elsewhere
 		changed := date != day
 		day = date
-		name := fmt.Sprintf("%-20s", e.Name())
+		name, says := fmt.Sprintf("%-20s", e.Name()), e.Sentence(executionOption(c))
 		switch {
 		case columns > 0:
 			if changed {
@@ -118,13 +118,26 @@ func eventPrinter(c *cli.Context, out io.Writer) func(eventlog.Event) error {
 			}
 			when = fmt.Sprintf("%6d  %s", e.Seq, at.Format(time.TimeOnly))
 			most = max(20, columns-term.Columns(when+name)-4)
+			says = withShortName(says, columns)
 		case changed:
 			when = fmt.Sprintf("%6d  %s %s", e.Seq, date, at.Format("15:04:05.000"))
 		default:
 			when = fmt.Sprintf("%6d  %10s %s", e.Seq, "", at.Format("15:04:05.000"))
 		}
-		return term.Fprintf(out, "%s  %s  %s\n", term.Dim(os.Stdout, when), painted(name), term.Fit(e.Sentence(executionOption(c)), most))
+		return term.Fprintf(out, "%s  %s  %s\n", term.Dim(os.Stdout, when), painted(name), term.Fit(says, most))
 	}
+}
+
+// withShortName is a sentence in which a long name of a codon, or of a loop, leaves room on a
+// line for what happened.
+func withShortName(sentence string, columns int) string {
+	at := len(sentence) - len(strings.TrimPrefix(sentence, "after "))
+	name, _, _ := strings.Cut(sentence[at:], " ")
+	name, named := strings.CutSuffix(name, ":")
+	if !named && at == 0 || term.Columns(name) <= columns/3 {
+		return sentence
+	}
+	return sentence[:at] + term.FitMiddle(name, columns/4) + sentence[at+len(name):]
 }
 
 // painted is the name of an event in the colour of what it tells.

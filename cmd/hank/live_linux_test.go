@@ -69,3 +69,37 @@ func TestARunningCodonHasLinesOnTheTerminal(t *testing.T) {
 		t.Errorf("lines stay on the terminal: %q", left)
 	}
 }
+
+// A long name of a codon leaves room on a line of the terminal for what happened; elsewhere it
+// stays whole.
+func TestEventsShortenLongNamesOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	short.Skip(t)
+	dir, stateDir := t.TempDir(), t.TempDir()
+	hank := `{"hank": [{"id": "collect-all-the-sources-of-the-library", "name": "Collect", "model": "shell", "continuationMode": "fresh", "promptText": "true"},
+	  {"id": "of-twenty-six-columns-only", "name": "Sort", "model": "shell", "continuationMode": "fresh", "promptText": "true"}]}`
+	if err := os.WriteFile(filepath.Join(dir, "hank.json"), []byte(hank), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	called := func(args ...string) *exec.Cmd {
+		cmd := exec.Command("hank", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HANK_STATE_DIR="+stateDir, "TERM=xterm", "NO_COLOR=1", "PAGER=cat")
+		return cmd
+	}
+	if err := called("run").Run(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := called("events").Output(); err != nil || !bytes.Contains(text, []byte("  collect-all-the-sources-of-the-library: attempt 1 begins\n")) {
+		t.Errorf("what is no terminal has %v\n%s", err, text)
+	}
+	screen, terminal := termtest.Open(t, 80)
+	person := termtest.Watch(t, screen)
+	cmd := called("events")
+	cmd.Stdout = terminal
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	person.Sees("  codon.started         collect-al…e-library: attempt 1 begins\r\n")
+	person.Sees("  codon.started         of-twenty-six-columns-only: attempt 1 b…\r\n")
+}

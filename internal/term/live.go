@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 	"golang.org/x/text/width"
@@ -67,6 +68,22 @@ func Fit(line string, most int) string {
 		}
 	}
 	return line
+}
+
+// FitMiddle shortens a name to so many columns in its middle: its end may tell it from others.
+func FitMiddle(name string, most int) string {
+	if Columns(name) <= most {
+		return name
+	}
+	begin, end := Fit(name, min(most, most/2+1)), len(name)
+	for left := most - Columns(begin); end > 0; {
+		r, size := utf8.DecodeLastRuneInString(name[:end])
+		if left -= columns(r); left < 0 {
+			break
+		}
+		end -= size
+	}
+	return begin + name[end:]
 }
 
 // Live are a few lines at the bottom of a terminal that are drawn again and again

@@ -60,6 +60,29 @@ func TestALineIsCutByColumnsNotBytes(t *testing.T) {
 	}
 }
 
+func TestFitMiddle(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"":                     "",
+		"exactly 10":           "exactly 10",
+		"eleven char":          "eleve…char",
+		"collect-sources#12":   "colle…s#12",
+		"漢字漢字漢字":               "漢字…漢字",
+		"e\u0301leven charact": "e\u0301leve…ract",
+	} {
+		if got := FitMiddle(line, 10); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+	for most := range 9 {
+		for _, line := range []string{"漢字 and more", "漢字漢字漢字", "a long text"} {
+			if got := Columns(FitMiddle(line, most)); got > most {
+				t.Errorf("%d columns, at most %d", got, most)
+			}
+		}
+	}
+}
+
 func TestOneLineHasNothingThatSteersOrTurns(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
