@@ -31,7 +31,7 @@ are uncommitted: git merge and git switch refuse to overwrite them. --switch put
 and the index on the branch, and writes no file: what the run changed is committed then,
 what you had staged stays staged, and what git status lists is your own. It also prints
 the commands that merge the branch and that undo the merge. Its way back leaves the branch
-and the files: git branch -D NAME removes the one, hank rollback initial takes back the
+and the files: git branch -D NAME removes the one, hank rollback initial restores the
 others. It does not work during a run, nor where what you have staged differs from what
 the run made of the same file.
 
