@@ -81,8 +81,9 @@ func Find(dir string) (string, error) {
 func Obstructed(root string) error {
 	if fi, err := os.Stat(root); err == nil && !fi.IsDir() || errors.Is(err, syscall.ENOTDIR) {
 		file := root
-		for fi, err = os.Stat(file); err != nil && file != filepath.Dir(file); fi, err = os.Stat(file) {
+		for errors.Is(err, syscall.ENOTDIR) {
 			file = filepath.Dir(file)
+			_, err = os.Stat(file)
 		}
 		return &NotFoundError{From: root, File: file}
 	}
