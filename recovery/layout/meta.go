@@ -189,6 +189,27 @@ func IsCopy(fsys vfs.FS, m Meta, root string) bool {
 	return err == nil && Relocated(fsys, m, root, inode) == Copied
 }
 
+// Places are where an execution is known to be: at root; where it was last opened, if the same
+// directory is there, as in a bind mount; and where links among hank's own files lead.
+func Places(root string, m Meta) []string {
+	places := []string{root}
+	own := filepath.Join(root, Dir)
+	here, err := InodeOf(own)
+	if last, lastErr := InodeOf(filepath.Join(m.Root, Dir)); err == nil && lastErr == nil && m.Root != root && last == here {
+		places = append(places, m.Root)
+	}
+	entries, _ := os.ReadDir(own) // without one there is nothing yet
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 {
+			continue
+		}
+		if to, err := filepath.EvalSymlinks(filepath.Join(own, e.Name())); err == nil {
+			places = append(places, to)
+		}
+	}
+	return places
+}
+
 // LayoutOf returns where the files of an execution are, as far as its meta can
 // be read.
 func LayoutOf(root string) Layout {

@@ -31,10 +31,15 @@ func MayActIn(root, workspace string) error {
 	return proc.MayAct(os.Getpid(), workspace, "")
 }
 
-// MayAct is [proc.MayAct] for this process and the execution in root.
+// MayAct is [proc.MayAct] for this process and the execution in root, wherever that is known to be.
 func MayAct(root string) error {
 	meta, _ := layout.ReadMeta(root) // without one there is no execution yet
-	return proc.MayAct(os.Getpid(), root, meta.Lineage)
+	for _, at := range layout.Places(root, meta) {
+		if err := proc.MayAct(os.Getpid(), at, meta.Lineage); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // heartbeat is how often a holder refreshes its lock file. It is also how much of the work
