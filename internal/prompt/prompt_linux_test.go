@@ -90,7 +90,7 @@ func TestPastedLinesAreNoAnswers(t *testing.T) {
 
 	q.Optional = true
 	_, terminal, answer := asked(t, q, "cd x\nhank run\n")
-	if got := <-answer; got != Cancelled {
+	if got := <-answer; got != NotAsked {
 		t.Errorf("an optional question: answer %d", got)
 	}
 	buf := make([]byte, 100)

@@ -397,22 +397,25 @@ func Conflicts(store *checkpoint.Store, w *checkpoint.Workspace, from, to checkp
 // mayRemove reports whether the file that a tree has at a path is one that the
 // archive has, and may go from the workspace.
 func (b *RestoreTarget) mayRemove(from checkpoint.SHA, path string) bool {
-	return slices.ContainsFunc(b.archived[path], func(copied string) bool {
-		have, size, err := b.store.ReadFile(from, path)
-		if err != nil {
-			return false
-		}
-		defer have.Close()
-		kept, err := os.Open(copied)
-		if err != nil {
-			return false
-		}
-		defer kept.Close()
-		info, err := kept.Stat()
-		if err != nil || !info.Mode().IsRegular() || info.Size() != size {
-			return false
-		}
-		same, err := vfs.SameBytes(have, kept)
-		return err == nil && same
-	})
+	return slices.ContainsFunc(b.archived[path], func(copied string) bool { return IsCopy(b.store, from, path, copied) })
+}
+
+// IsCopy reports whether a file has the content that a tree has at a path.
+func IsCopy(store *checkpoint.Store, tree checkpoint.SHA, path, copied string) bool {
+	have, size, err := store.ReadFile(tree, path)
+	if err != nil {
+		return false
+	}
+	defer have.Close()
+	kept, err := os.Open(copied)
+	if err != nil {
+		return false
+	}
+	defer kept.Close()
+	info, err := kept.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
+		return false
+	}
+	same, err := vfs.SameBytes(have, kept)
+	return err == nil && same
 }

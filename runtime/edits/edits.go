@@ -2,6 +2,7 @@ package edits
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -114,7 +115,7 @@ func (c Comparison) list(head, to state.SHA, snap *checkpoint.Snapshot) ([]diff.
 // The checkpoint may hold more than codons track; a file that it has and that
 // is still there was not edited. It may have looked at less than the next one
 // will; what it did not look at was not added. Nor is what an archive had taken
-// when hank ended an edit.
+// when hank ended an edit, or what a move has brought back from it.
 func (c Comparison) Since(sha state.SHA, snap *checkpoint.Snapshot) ([]diff.Change, error) {
 	before, err := c.tree(sha)
 	if err != nil || snap.Tree == before {
@@ -126,9 +127,9 @@ func (c Comparison) Since(sha state.SHA, snap *checkpoint.Snapshot) ([]diff.Chan
 	if c.byHankweave(sha) {
 		takes = func(string) bool { return false }
 	}
-	uncovered, kept := c.UncoveredAt(sha, snap), c.KeptAt(sha, snap)
+	uncovered, kept, returned := c.UncoveredAt(sha, snap), c.KeptAt(sha, snap), c.returned(snap.Tree)
 	return slices.DeleteFunc(all, func(at diff.Change) bool {
-		return kept(at.Path) || at.Kind == diff.Added && (!takes(at.Path) || uncovered(at.Path)) ||
+		return kept(at.Path) || at.Kind == diff.Added && (!takes(at.Path) || uncovered(at.Path) || returned(at.Path)) ||
 			at.Kind == diff.Deleted && (archived[at.Path] || c.stillThere(at))
 	}), err
 }
@@ -328,4 +329,24 @@ func (c Comparison) ArchivedAt(sha state.SHA) map[string]bool {
 		}
 	}
 	return taken
+}
+
+// returned reports of the files of a tree what a move may have brought back from the archive: they
+// are as codons have archived them that were left behind.
+func (c Comparison) returned(tree checkpoint.SHA) func(path string) bool {
+	copies := map[string][]string{}
+	if manifest, err := layout.ReadManifest(vfs.OS, c.Layout.Manifest()); err == nil && len(manifest.Entries) > 0 {
+		here := map[string]bool{}
+		for _, step := range c.State.LineagePath() {
+			here[string(step.Codon.Checkpoint())] = true
+		}
+		for _, e := range manifest.Entries {
+			if !here[e.CheckpointSHA] && filepath.IsLocal(filepath.FromSlash(e.ArchivePath)) {
+				copies[e.SourcePath] = append(copies[e.SourcePath], filepath.Join(c.Layout.Root, filepath.FromSlash(e.ArchivePath)))
+			}
+		}
+	}
+	return func(path string) bool {
+		return slices.ContainsFunc(copies[path], func(copied string) bool { return execution.IsCopy(c.Store, tree, path, copied) })
+	}
 }
