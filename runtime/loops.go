@@ -40,7 +40,7 @@ func (d *driver) judge(ctx context.Context, index int, held *state.Run, final *s
 	o := githistory.Judged(held, final)
 	if d.program.AwaitsVerdict(window[0], window[1:], o) {
 		failpoint.Hit("loop.ended")
-		j, end, err := d.ask(ctx, index, held, final)
+		j, end, err := d.ask(ctx, index, final)
 		if err != nil || end != nil {
 			return end, err
 		}
@@ -124,7 +124,7 @@ func AwaitsVerdict(s *state.State, p *plan.Program) bool {
 }
 
 // ask asks the voters about the iteration that a record has ended.
-func (d *driver) ask(ctx context.Context, index int, held *state.Run, final *state.Codon) (*state.Judgement, *verdict.Outcome, error) {
+func (d *driver) ask(ctx context.Context, index int, final *state.Codon) (*state.Judgement, *verdict.Outcome, error) {
 	d.ui.Monitor.Step("deciding whether the loop continues")
 	c := judging.Find(d.x.State(), final)
 	c.Store, c.Loop = d.x.Store, d.program.Loop(final.LoopContext.LoopID)
@@ -134,7 +134,7 @@ func (d *driver) ask(ctx context.Context, index int, held *state.Run, final *sta
 		c.Tracked = c.Tracked || p != plan.ProgressFile(c.Loop.ID)
 	}
 	c.Until = func(ctx context.Context, r loop.Rule) (loop.Ballot, error) {
-		return d.until(ctx, index, held, final, r)
+		return d.until(ctx, index, final, r)
 	}
 	j, err := c.Judge(ctx, d.x.Now())
 	if err == nil {
@@ -146,8 +146,9 @@ func (d *driver) ask(ctx context.Context, index int, held *state.Run, final *sta
 	return nil, nil, err
 }
 
-// until runs the command of a loop, and makes a checkpoint of what it has changed.
-func (d *driver) until(ctx context.Context, index int, held *state.Run, final *state.Codon, r loop.Rule) (loop.Ballot, error) {
+// until runs the command of a loop, and makes a checkpoint of what it has changed. It has a name of
+// this run: what watches over the one that a killed run has begun ends all that has its name.
+func (d *driver) until(ctx context.Context, index int, final *state.Codon, r loop.Rule) (loop.Ballot, error) {
 	e, err := d.program.Resolve(d.x.State().ExecutionPlan()[index].Entry)
 	if err != nil {
 		return loop.Ballot{}, err
@@ -155,7 +156,7 @@ func (d *driver) until(ctx context.Context, index int, held *state.Run, final *s
 	if d.noop {
 		return loop.Ballot{Decision: loop.Stop, Reason: "its command does not run (noop)"}, nil
 	}
-	spec := d.untilSpec(e, recovery.Attempt(d.x.State().Lineage, held.RunID, final), max(final.Attempt, 1))
+	spec := d.untilSpec(e, recovery.Attempt(d.x.State().Lineage, d.run, final), max(final.Attempt, 1))
 	d.still = time.Time{}
 	d.judges.Store(&control.Target{Run: spec.Run, Codon: e.CodonID, Attempt: spec.Number})
 	defer d.judges.Store(nil)

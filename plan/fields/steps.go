@@ -20,7 +20,7 @@ var skipIfShape = shape.Object("skipIf", "skipIf",
 
 var expectationShape = shape.Object("expect", "expect",
 	shape.Optional("files", shape.FilledList(shape.Filled()), "patterns: each must give a file"),
-	shape.Optional("marker", shape.Matching(`\S`, "the marker must not be blank"), "text that the agent's last message must contain; for a script the last line that it prints"),
+	shape.Optional("marker", shape.Matching(`\S`, "the marker must not be blank"), "text that the agent's last message must contain; for a script the last line of its standard output"),
 	shape.Optional("command", stepCommandShape(), "must end with code 0"),
 ).WithTypos(map[string]string{"file": "files", "text": "marker", "message": "marker", "output": "marker", "run": "command.run", "timeoutSeconds": "command.timeoutSeconds"})
 

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -18,6 +19,7 @@ type reader struct {
 	begun      bool
 	out, err   harness.Tail
 	last       string // last line that is no report and not blank
+	printed    string // the last on standard output
 	usage      harness.Usage
 	exceeded   bool
 	retryAfter time.Duration
@@ -38,7 +40,11 @@ func (r *reader) Line(line []byte) []harness.Observation {
 		}
 	}
 	r.out.Add(line)
-	return r.begin(r.message(line)...)
+	said := r.message(line)
+	if said != nil {
+		r.printed = r.last
+	}
+	return r.begin(said...)
 }
 
 // Stderr implements harness.Reader. What a program prints there is as much a
@@ -150,7 +156,7 @@ func (r *reader) End(exitCode int, signal string) harness.Verdict {
 		ResultSeen:      exitCode >= 0,
 		ContextExceeded: r.exceeded,
 		Session:         r.session,
-		Text:            r.last,
+		Text:            cmp.Or(r.printed, r.last), // which of two pipes is read first is chance
 		Usage:           r.usage,
 	}
 	if !v.Success {

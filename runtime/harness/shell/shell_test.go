@@ -271,3 +271,26 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// The last message is that of standard output, in whichever order the two pipes are read; of standard
+// error where nothing else was printed.
+func TestTheLastMessageIsOfStandardOutput(t *testing.T) {
+	t.Parallel()
+	for want, lines := range map[string][]string{
+		"MARK":  {"1MARK", "2warning", "1"},
+		"later": {"2warning", "1MARK", "1later"},
+		"only":  {"2first", "2only"},
+	} {
+		r := &reader{}
+		for _, line := range lines {
+			if line[0] == '1' {
+				r.Line([]byte(line[1:]))
+			} else {
+				r.Stderr([]byte(line[1:]))
+			}
+		}
+		if got := r.End(0, "").Text; got != want {
+			t.Errorf("%q: %q, want %q", lines, got, want)
+		}
+	}
+}
