@@ -162,7 +162,7 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, &exitcode.UsageError{Why: fmt.Sprintf("--since takes a time such as 2001-02T15:04:05Z or a duration such as 10m, not %q", text)}
+		return at, &exitcode.UsageError{Why: fmt.Sprintf("--since takes a time such as 2001-02-03T15:04:05Z or a duration such as 10m, not %q", text)}
 	}
 	return at, nil
 }

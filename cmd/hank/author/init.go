@@ -66,6 +66,9 @@ cancelled the question for it.`,
 			}
 			dir := call.OrDefault(c.Args().First(), ".")
 			name := filepath.Join(dir, "hank.json")
+			if fi, err := os.Stat(dir); err == nil && !fi.IsDir() {
+				return &exitcode.UsageError{Why: dir + " is not a directory; nothing was changed"}
+			}
 			if _, err := os.Lstat(name); err == nil {
 				return &exitcode.UsageError{Why: name + " already exists; nothing was changed"}
 			}
