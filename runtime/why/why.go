@@ -44,9 +44,9 @@ type Effect string
 // The effects.
 const (
 	Working  Effect = "running"     // it has not ended
-	Finished Effect = "finished"    // the plan continued after it
-	Ignored  Effect = "ignored"     // it failed, and the plan continued
-	Skipped  Effect = "skipped"     // the user skipped it, and the plan continued
+	Finished Effect = "finished"    // the plan continues after it
+	Ignored  Effect = "ignored"     // it failed, and the plan continues
+	Skipped  Effect = "skipped"     // the user skipped it, and the plan continues
 	TriedOn  Effect = "tried again" // another attempt came in the same run
 	EndedRun Effect = "ended the run"
 	Cut      Effect = "interrupted"   // it was ended before its end, and the run ended, or continued it later
@@ -99,12 +99,19 @@ func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now t
 			if c := run.Codon(i); c.CodonID == id {
 				a := Attempt{RunID: run.RunID, Attempt: max(c.Attempt, 1), Began: c.StartTime, Counts: counts[c], Base: c.BaseCheckpoint, Left: left(run, c)}
 				a.Cause, a.Because = cause(s, run, i, moves)
-				a.Effect, a.Then = effect(run.Codon(i), i == run.Len()-1, run, crashed && run == s.Newest())
+				var next *state.Codon
+				if i+1 < run.Len() {
+					next = run.Codon(i + 1)
+				}
+				a.Effect, a.Then = effect(c, next, run, crashed && run == s.Newest())
 				e.Attempts = append(e.Attempts, a)
 			}
 		}
 	}
 	e.Standing, e.Summary = standing(s, id, e.Attempts, crashed, now)
+	if s.Hold != nil && s.PlanIndex(id) == s.Next() && e.Standing != "running" {
+		e.Summary += "; the execution is held, and nothing runs before `hank release`"
+	}
 	return e
 }
 
@@ -237,31 +244,30 @@ func when(m *Move) string {
 	return text
 }
 
-// effect is what came of the end of an attempt of a run. last: no other one came in it; crashed:
-// the run is over without having said so.
-func effect(c *state.Codon, last bool, run *state.Run, crashed bool) (Effect, string) {
-	over := run.EndTime != nil
+// effect is what came of the end of an attempt of a run. next: the record after it in the run, nil if
+// there is none; crashed: the run is over without having said so.
+func effect(c, next *state.Codon, run *state.Run, crashed bool) (Effect, string) {
+	last, over := next == nil, run.EndTime != nil
+	and := onward(c, next, run, crashed)
 	switch {
 	case !c.Status.Terminal() && crashed:
 		return Cut, "it was interrupted by a crash"
 	case !c.Status.Terminal():
 		return Working, "it has not ended"
 	case c.Status == state.Skipped && c.SkipReason != "":
-		return Skipped, fmt.Sprintf("its skipIf held (%s), and the plan continued", c.SkipReason)
+		return Skipped, fmt.Sprintf("its skipIf held (%s), and %s", c.SkipReason, and)
 	case c.Status == state.Skipped:
-		return Skipped, "the user skipped it, and the plan continued"
+		return Skipped, "the user skipped it, and " + and
 	case c.Status == state.Completed && c.BudgetExceeded != nil && !c.BudgetExceeded.Finished:
-		return Finished, "a budget ended it, it counts as completed, and the plan continued"
-	case c.Status == state.Completed && last && run.EndReason == state.EndGate:
-		return Finished, "it completed, and the run ended at a gate"
+		return Finished, "a budget ended it, it counts as completed, and " + and
 	case c.Status == state.Completed:
-		return Finished, "it completed, and the plan continued"
+		return Finished, "it completed, and " + and
 	case c.FailureIgnored:
 		by := "onFailure"
 		if b := c.BudgetExceeded; b != nil && b.OnExceeded == plan.Complete && c.FailureReason.Class == harness.ClassBudget {
 			by = "onExceeded"
 		}
-		return Ignored, fmt.Sprintf("it failed (%s), which %s ignores, and the plan continued", reason(c), by)
+		return Ignored, fmt.Sprintf("it failed (%s), which %s ignores, and %s", reason(c), by, and)
 	case c.Interrupted == state.InterruptedByLimit && !last:
 		return Cut, fmt.Sprintf("it was interrupted by %s (%s), and was continued after a wait", interruption(c), reason(c))
 	case c.Interrupted == state.InterruptedByFallback && !last:
@@ -282,6 +288,22 @@ func effect(c *state.Codon, last bool, run *state.Run, crashed bool) (Effect, st
 		return Standing, fmt.Sprintf("it failed (%s), and its run was over before it continued", reason(c))
 	}
 	return EndedRun, fmt.Sprintf("it failed (%s), and the run ended", reason(c))
+}
+
+// onward says how the plan went on after a record that counts as done. A gate, a hold or the end of the
+// run may come before the next codon.
+func onward(c, next *state.Codon, run *state.Run, crashed bool) string {
+	switch {
+	case next == nil && run.EndReason == state.EndGate:
+		return "the run ended at a gate"
+	case next == nil && (run.EndTime != nil || crashed):
+		return "the run ended"
+	case next == nil:
+		return "the run has not continued yet"
+	case next.CodonID == c.CodonID && next.FailedAtGate():
+		return "the gate after it was not passed"
+	}
+	return "the plan continued"
 }
 
 // standing is where a codon is in the plan now.
