@@ -31,7 +31,7 @@ type Loop struct {
 // Iteration is one pass through the codons of a loop.
 type Iteration struct {
 	Iteration int             `json:"iteration"` // from 0
-	Result    verdict.Verdict `json:"result"`    // of its newest attempt, in a word for people
+	Result    verdict.Verdict `json:"result"`    // of its newest attempt, in a word for people; unfinished: codons of it are to come, and none runs
 	Codons    []Attempt       `json:"codons"`    // all attempts, oldest first
 	state.Bill
 	Seconds  float64          `json:"seconds"`            // that its attempts took
@@ -152,6 +152,11 @@ func (l *Loop) end(v *recovery.View) {
 	}
 	path, last := v.State.LineagePath(), l.Iterations[n-1]
 	k := last.Codons[len(last.Codons)-1]
+	defer func() {
+		if k.Settled() && l.Ended == "" && !l.whole(v, k.Codon) {
+			l.Iterations[n-1].Result = verdict.Unfinished
+		}
+	}()
 	switch {
 	case !k.Settled():
 	case k.BudgetExceeded.EndsLoop():
@@ -175,7 +180,7 @@ func (l *Loop) whole(v *recovery.View, c *state.Codon) bool {
 	if next == 0 {
 		next = v.State.Next()
 	}
-	return next == len(entries) || !inLoop(entries[next].LoopContext, l.LoopID)
+	return next == len(entries) || !inLoop(entries[next].LoopContext, l.LoopID) || entries[next].LoopContext.Iteration != c.LoopContext.Iteration
 }
 
 // Summary is how the loop is, in a line.

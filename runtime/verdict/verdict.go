@@ -39,6 +39,7 @@ const (
 	Interrupted Verdict = "interrupted" // a move was; the next command finishes it
 	RolledBack  Verdict = "rolled back"
 	Skipped     Verdict = "skipped"
+	Unfinished  Verdict = "unfinished" // an iteration: nothing of it runs, and codons of it are to come
 )
 
 // String is the verdict as people read it. While the agent's end is recorded and its checkpoint

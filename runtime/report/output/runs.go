@@ -76,7 +76,7 @@ type Loop struct {
 // Iteration is one pass through the codons of a loop.
 type Iteration struct {
 	report.Iteration
-	Verdict verdict.Verdict `json:"verdict"` // of its newest attempt
+	Verdict verdict.Verdict `json:"verdict"` // of its newest attempt; unfinished: codons of it are to come, and none runs
 	Codons  []Attempt       `json:"codons"`  // all attempts, oldest first
 }
 
