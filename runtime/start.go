@@ -9,6 +9,7 @@ import (
 	"hank/internal/failpoint"
 	"hank/recovery"
 	"hank/recovery/execution"
+	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
 	"hank/runtime/startpoint"
@@ -30,6 +31,11 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	there := *s
 	if st.Position != nil {
 		there.Position = st.Position
+		grown, err := githistory.WithPlan(&there, d.program) // a loop has other iterations there
+		if err != nil {
+			return st, err
+		}
+		there = *grown
 	}
 	d.checkData(ctx, &there)
 	if g := gate.At(s); st.End == nil && st.Target == "" && st.Resumed == nil && g != nil && !at.VerdictDue && g.Waiting() && !g.Expired(d.x.Now().Time) && !d.request.Wait {
