@@ -38,12 +38,16 @@ func (a Answer) Verb() string { return verb(a.Status) }
 //  3. Any other is about a gate that does not wait.
 func Decide(s *state.State, a Answer, now state.Time) (t *state.GateAnswered, about *state.Gate, err error) {
 	g := At(s)
-	if g != nil && g.Waiting() && a.means(g.Request) {
+	if g != nil && g.Waiting() && a.means(g.Request) && !a.isAboutEarlier(s, g.Request) {
 		return a.to(g, now)
 	}
 	if r := a.before(s, g); r != nil {
-		if r.Status == a.Status && a.isAbout(r) && (a.Reply == "" || a.Reply == r.Answer.Reply) {
+		same := r.Status == a.Status && (a.Reply == "" || a.Reply == r.Answer.Reply)
+		if same && a.isAbout(r) {
 			return nil, r, nil
+		}
+		if same {
+			return nil, nil, stale("%s (%s) about checkpoint %.12s, not about %s", Sentence(r), r.Answer.Time.Local().Format(time.DateTime), r.Checkpoint, a.Checkpoint)
 		}
 		return nil, nil, stale("%s (%s, checkpoint %.12s), and an answer is not changed", Sentence(r), r.Answer.Time.Local().Format(time.DateTime), r.Checkpoint)
 	}
@@ -81,15 +85,21 @@ func (a Answer) isAboutAny(s *state.State) bool {
 	return slices.ContainsFunc(s.Gates, func(r state.Gate) bool { return a.means(&r) && a.isAbout(&r) && r.Status != state.GatePending })
 }
 
+// isAboutEarlier reports whether the answer is about the checkpoint of an answered request of an
+// iteration before the one that waits, and not about that of the latter.
+func (a Answer) isAboutEarlier(s *state.State, waits *state.Gate) bool {
+	return !a.isAbout(waits) && slices.ContainsFunc(s.Gates, func(r state.Gate) bool {
+		return a.means(&r) && a.isAbout(&r) && r.Gate != waits.Gate && r.Lineage == s.Lineage && r.Status != state.GatePending
+	})
+}
+
 // to is the answer to the gate that waits.
 func (a Answer) to(g *Standing, now state.Time) (*state.GateAnswered, *state.Gate, error) {
 	switch r := g.Request; {
 	case r.Gate != a.Gate && a.Checkpoint == "": // the same command again would answer the next iteration
-		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("gate %s asks in each iteration: name the iteration, %s, or the checkpoint: `hank %s %s --checkpoint %.12s`",
-			a.Gate, r.Gate, verb(a.Status), shell.Quote(r.Gate), r.Checkpoint)}
+		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("gate %s asks in each iteration: name the iteration, %s, or the checkpoint: `%s`", a.Gate, r.Gate, a.command(r))}
 	case !a.isAbout(r):
-		return nil, nil, stale("gate %s waits for an answer about checkpoint %.12s, not %s; look at it, and answer with: `hank %s %s --checkpoint %.12s`",
-			r.Gate, r.Checkpoint, a.Checkpoint, verb(a.Status), shell.Quote(r.Gate), r.Checkpoint)
+		return nil, nil, stale("gate %s waits for an answer about checkpoint %.12s, not %s; look at it, and answer with: `%s`", r.Gate, r.Checkpoint, a.Checkpoint, a.command(r))
 	case g.Expired(now.Time):
 		return nil, nil, stale("gate %s has expired on %s", r.Gate, r.Expires.Local().Format(time.DateTime))
 	case a.Status == state.GateApproved && r.Asked.Kind == plan.Reply && strings.TrimSpace(a.Reply) == "":
@@ -136,6 +146,14 @@ func verb(status state.GateStatus) string {
 		return "reject"
 	}
 	return "approve"
+}
+
+// command is the command that gives the answer to a request.
+func (a Answer) command(r *state.Gate) string {
+	if a.Status == state.GateRejected {
+		return rejectCommand(r)
+	}
+	return approveCommand(r)
 }
 
 // approveCommand is the command that says yes to a request.

@@ -156,11 +156,20 @@ func TestAnAnswerNamesTheIterationOrTheCheckpoint(t *testing.T) {
 	w.do(*move)
 	w.complete()
 	w.ask("b-ok#1")
-	if move, _, err := Decide(w.s, Answer{Gate: "b-ok", Status: state.GateApproved, Checkpoint: string(sha(2))}, epoch); err == nil {
-		t.Errorf("the same command again: %+v", move)
+	for _, again := range []Answer{{Gate: "b-ok", Checkpoint: string(sha(2))}, {Gate: "b-ok#0"}, {Gate: "b-ok#0", Checkpoint: string(sha(2))}} {
+		again.Status = state.GateApproved
+		if move, about, err := Decide(w.s, again, epoch); err != nil || move != nil || about == nil || about.Gate != "b-ok#0" {
+			t.Errorf("the same answer again, %+v: %+v, %v", again, move, err)
+		}
 	}
-	if move, about, err := Decide(w.s, Answer{Gate: "b-ok#0", Status: state.GateApproved}, epoch); err != nil || move != nil || about == nil {
-		t.Errorf("the same answer again: %+v, %v", move, err)
+	for want, other := range map[string]Answer{
+		"an answer is not changed":      {Gate: "b-ok", Status: state.GateRejected, Checkpoint: string(sha(2))},
+		"waits for an answer about":     {Gate: "b-ok", Status: state.GateApproved, Checkpoint: "ffff"},
+		"about checkpoint 000000000000": {Gate: "b-ok#0", Status: state.GateApproved, Checkpoint: "0000000000000000000000000000000000000003"},
+	} {
+		if move, _, err := Decide(w.s, other, epoch); move != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %+v, %v", other, move, err)
+		}
 	}
 }
 
