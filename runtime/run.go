@@ -218,7 +218,7 @@ func (d *driver) begins(ctx context.Context, program *plan.Program, loadErr erro
 		if err != nil {
 			return startpoint.Start{}, err
 		}
-		d.bounds = bounds.Of(d.x.State(), until, d.request.Only)
+		d.bounds = bounds.Of(d.x.State(), until, d.request)
 	}
 	d.prepare()
 	if err := d.confine(); err != nil {

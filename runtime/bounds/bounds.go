@@ -23,12 +23,23 @@ import (
 type Bounds struct {
 	Codon state.CodonID // the run ends when it is finished, or cannot come any more
 	Only  bool          // nothing else is to run
+	until string        // the command that has named it, with --until
 	loop  plan.CodonID  // that it is an iteration in; empty: none
 }
 
-// Of are the bounds that a codon of the plan, or of an iteration to come, makes.
-func Of(s *state.State, id state.CodonID, only bool) Bounds {
-	b := Bounds{Codon: id, Only: only}
+// Of are the bounds that a command with a codon of the plan, or of an iteration to come, makes.
+func Of(s *state.State, id state.CodonID, r request.Request) Bounds {
+	b := Bounds{Codon: id, Only: r.Only, until: "hank " + string(cmp.Or(r.Mode, request.ModeRun))}
+	if r.Codon != "" {
+		b.until += " " + shell.Quote(string(r.Codon))
+	}
+	if r.FromRigSetup {
+		b.until += " --from rig-setup"
+	}
+	if r.From != "" {
+		b.until += " --from " + shell.Quote(r.From)
+	}
+	b.until += " --until " + shell.Quote(string(id))
 	name, _, iterates := strings.Cut(string(id), "#")
 	for _, e := range s.ExecutionPlan() {
 		if iterates && e.LoopContext != nil && string(e.Codon.ID) == name {
@@ -54,7 +65,7 @@ func CheckNew(p *plan.Program, r request.Request) error {
 	}
 	id, err := history.CodonToCome(s, string(r.Until))
 	if err == nil {
-		_, err = Of(s, id, r.Only).Start(s)
+		_, err = Of(s, id, r).Start(s)
 	}
 	var wrong *exitcode.UsageError
 	if errors.As(err, &wrong) { // there is no execution yet whose plan could be shown, or that knows its hank
@@ -89,7 +100,7 @@ func (b Bounds) Start(s *state.State) (over string, err error) {
 			continue
 		}
 		if first := entries[next].CodonID; b.Only && first != b.Codon {
-			return "", &exitcode.UsageError{Why: fmt.Sprintf("--only %s: codon %s comes before it; to run that, too: `hank run --until %[1]s`", b.Codon, first)}
+			return "", &exitcode.UsageError{Why: fmt.Sprintf("--only %s: codon %s comes before it; to run that, too: `%s`", b.Codon, first, b.until)}
 		}
 		return "", nil
 	}

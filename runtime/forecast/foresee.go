@@ -521,7 +521,7 @@ func (f *foreseen) until(r request.Request) error {
 	}
 	until, err := history.CodonToCome(f.State, string(r.Until))
 	if err == nil {
-		f.Bounds = bounds.Of(f.State, until, r.Only)
+		f.Bounds = bounds.Of(f.State, until, r)
 	}
 	return err
 }
