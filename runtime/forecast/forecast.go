@@ -53,6 +53,7 @@ type Forecast struct {
 	Asked error `json:"-"`
 
 	limits string
+	extent string // Extent in words
 }
 
 // Question is a decision that the command would ask for.
@@ -198,7 +199,7 @@ func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 	}
 	settings := *seen.Program
 	extent := settings.Extent(len(seen.Entries), func(i int) *plan.LoopContext { return seen.Entries[i].LoopContext }, next)
-	if f.Extent = extent.Text(); !extent.Open {
+	if f.Extent, f.extent = extent.String(), extent.Text(); !extent.Open {
 		f.Expected = &extent.Codons
 	}
 }
@@ -355,7 +356,7 @@ func (f *Forecast) Lines() (lines []string) {
 		}
 	}
 	if f.Extent != "" && f.Extent != fmt.Sprint(len(f.Codons)) {
-		add("      loops are laid out one iteration at a time: %s codons in all", f.Extent)
+		add("      loops are laid out one iteration at a time: %s codons in all", f.extent)
 	}
 	if f.limits != "" {
 		add("limit: %s", f.limits)
