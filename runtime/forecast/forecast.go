@@ -91,6 +91,8 @@ type Codon struct {
 	FallbackOf string        `json:"fallbackOf,omitempty"` // its own model, where it would begin with a fallback
 	Because    string        `json:"because,omitempty"`    // why it would
 	Action     string        `json:"action"`               // finished, run, run again, resume, not run
+	// More: iterations of its loop may come after it that are not in the list.
+	More bool `json:"moreIterations,omitzero"`
 }
 
 // Budget is what the next codon may use.
@@ -169,6 +171,17 @@ func of(ctx context.Context, r request.Request, a request.Answers) (*Forecast, *
 	return f, seen, nil
 }
 
+// growsAfter reports whether iterations of a loop may come after the i-th entry, with which the list
+// of the loop ends.
+func (f *foreseen) growsAfter(i int) bool {
+	at := f.Entries[i].LoopContext
+	if at == nil || i+1 < len(f.Entries) && f.Entries[i+1].LoopContext != nil && f.Entries[i+1].LoopContext.LoopID == at.LoopID {
+		return false
+	}
+	loop := f.Program.Loop(at.LoopID)
+	return loop != nil && (loop.TerminateOn.Type == plan.ContextExceeded || at.Iteration+1 < loop.TerminateOn.Limit)
+}
+
 func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 	next, count, ended := seen.State.Next(), 0, false
 	f.Finished = next
@@ -192,6 +205,7 @@ func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 		if c.Action != isFinished && c.Action != isLeft {
 			count++
 		}
+		c.More = c.Action != isLeft && (i >= next || seen.Awaits && i == next-1) && seen.growsAfter(i)
 		f.Codons = append(f.Codons, c)
 	}
 	if seen.Awaits { // its loop may continue
