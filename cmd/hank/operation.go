@@ -7,7 +7,7 @@ import (
 	"hank/state"
 )
 
-var opIDFlag = &cli.StringFlag{Name: "op-id", Usage: "carry the command out once, however often it is given with this `ID`; later it only gives the same answer"}
+var opIDFlag = &cli.StringFlag{Name: "op-id", Usage: "carry the command out once, however often it is given with this `ID` (letters, digits, ._:/@+=#-); later it only gives the same answer"}
 
 // sayRepeated says that a command with an operation ID was carried out before.
 func sayRepeated(o *state.Operation, what string) error {

@@ -32,7 +32,7 @@ const (
 func (s Standing) Begun() bool { return s == Moved || s == CutOff }
 
 // ids are what can be an id.
-var ids = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@+=-]{0,127}$`)
+var ids = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@+=#-]{0,127}$`)
 
 // Of returns what a command asks for; nil where it was given no id. arguments are all
 // that tells it from another one with the same name, as a value that can be written as
@@ -42,7 +42,7 @@ func Of(id, command string, arguments any, now time.Time) (*state.Operation, err
 		return nil, nil
 	}
 	if !ids.MatchString(id) {
-		return nil, &exitcode.UsageError{Why: fmt.Sprintf("--op-id takes 1 to 128 letters, digits and . _ : / @ + = -, the first of them a letter or digit, not %q", id)}
+		return nil, &exitcode.UsageError{Why: fmt.Sprintf("--op-id takes 1 to 128 letters, digits and . _ : / @ + = # -, the first of them a letter or digit, not %q", id)}
 	}
 	text, err := json.Marshal(arguments, json.Deterministic(true))
 	if err != nil {
