@@ -19,6 +19,7 @@ import (
 	"hank/plan/loop"
 	"hank/plan/model"
 	"hank/plan/steps"
+	"hank/plan/variables"
 )
 
 // CodonID is the id of a codon in hank.json, of a loop, or of a codon in a
@@ -40,6 +41,7 @@ type Hank struct {
 
 	doc    *jsonshape.Document // positions, for diagnostics; nil in a Hank that was not parsed
 	places []place             // its codons and loops
+	known  *variables.Names    // the placeholders that its texts may have
 }
 
 // place is a codon or loop of a hank and where it is.

@@ -9,6 +9,7 @@ import (
 	"hank/plan/diagnostic"
 	"hank/plan/fields"
 	"hank/plan/jsonshape"
+	"hank/plan/variables"
 )
 
 // parse reads the file and checks its fields.
@@ -27,7 +28,7 @@ func parse(name string, data []byte, out *diagnostic.Reporter) *Hank {
 		}
 	}
 	h.doc = doc
-	h.places = h.findPlaces()
+	h.places, h.known = h.findPlaces(), variables.NamesOf(h.Variables)
 	return h
 }
 

@@ -2,13 +2,8 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"path"
-	"slices"
-	"strings"
 
-	"hank/internal/lazyregexp"
-	"hank/internal/typo"
 	"hank/plan/frontmatter"
 	"hank/plan/variables"
 )
@@ -31,46 +26,8 @@ func (p *Program) Variables(e Entry, v Vars) Vars {
 }
 
 // replacer replaces the placeholders of prompts.
-func (p *Program) replacer(e Entry, v Vars) *strings.Replacer {
-	return strings.NewReplacer(variables.Replacements(p.Variables(e, v))...)
-}
-
-// placeholders are the names that replacer knows in every hank.
-var placeholders = variables.Placeholders()
-
-var (
-	placeholderLike = lazyregexp.New(`<%[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*%>`)
-	placeholderForm = lazyregexp.New(`^<%[A-Z][A-Z0-9_]*%>$`)
-)
-
-// unknownPlaceholders reports what is written like a placeholder and is none, so that it would reach
-// the agent as text: in capitals with another name, or a known name with spaces or small letters.
-// Anything else between <% and %> may be of the prompt's subject. Comments of agents' prompts do not count.
-func (h *Hank) unknownPlaceholders(text string, script bool, report func(offset int, message, hint string)) {
-	var comments [][]int
-	placeholders := slices.Concat(placeholders, slices.Sorted(maps.Keys(h.Variables)))
-	if !script {
-		comments = frontmatter.Comments(text)
-	}
-	for _, m := range placeholderLike.FindAllStringSubmatchIndex(text, -1) {
-		written, name := text[m[0]:m[1]], text[m[2]:m[3]]
-		exact := placeholderForm.MatchString(written)
-		if exact && slices.Contains(placeholders, name) {
-			continue
-		}
-		near := typo.Nearest(name, placeholders)
-		switch {
-		case !exact && (near == "" || !typo.Same(near, name)):
-			continue
-		case slices.ContainsFunc(comments, func(c []int) bool { return c[0] <= m[0] && m[1] <= c[1] }):
-			continue
-		}
-		hint := "the placeholders are <%" + strings.Join(placeholders, "%>, <%") + "%>"
-		if near != "" {
-			hint = "did you mean <%" + near + "%>? " + hint
-		}
-		report(m[0], written+" is not a placeholder: it would be passed on as text", hint)
-	}
+func (p *Program) replacer(e Entry, v Vars) variables.Replacer {
+	return variables.NewReplacer(p.Variables(e, v))
 }
 
 // Prompt puts the prompts of an entry together:

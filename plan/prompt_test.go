@@ -10,6 +10,7 @@ import (
 	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/frontmatter"
+	"hank/plan/variables"
 )
 
 var vars = Vars{Workspace: "/run/agentRoot"}
@@ -168,7 +169,7 @@ func TestWhatLooksLikeAPlaceholderMustBeOne(t *testing.T) {
 		"<!-- <%DATADIR%> -->": "",
 	} {
 		var got []string
-		new(Hank).unknownPlaceholders(text, false, func(offset int, message, hint string) {
+		variables.NamesOf(nil).Unknown(text, false, func(offset int, message, hint string) {
 			written, _, _ := strings.Cut(message, " is not a placeholder")
 			near, _, _ := strings.Cut(hint, "?")
 			near = strings.TrimSuffix(strings.TrimPrefix(near, "did you mean <%"), "%>")
@@ -182,7 +183,7 @@ func TestWhatLooksLikeAPlaceholderMustBeOne(t *testing.T) {
 		}
 	}
 	unknown := 0
-	new(Hank).unknownPlaceholders("<!-- <%DATADIR%> -->", true, func(int, string, string) { unknown++ })
+	variables.NamesOf(nil).Unknown("<!-- <%DATADIR%> -->", true, func(int, string, string) { unknown++ })
 	if unknown != 1 {
 		t.Error("a script has no comments of HTML")
 	}

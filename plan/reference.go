@@ -71,7 +71,7 @@ func (l *loader) prompts(doc *jsonshape.Document, pointer, base string, refs Ref
 			sentinel.CheckTemplate(text, as("sentinel-template"))
 			continue
 		}
-		l.hank.unknownPlaceholders(text, kind == scriptPrompt, as("unknown-placeholder"))
+		l.hank.known.Unknown(text, kind == scriptPrompt, as("unknown-placeholder"))
 		if at := strings.Index(text, "\r\n"); at >= 0 && kind == scriptPrompt {
 			l.out.At(inPrompt, at, "", "script-crlf", "the lines of the script end with a carriage return and a newline: for sh the carriage return is a part of the last word", "save it with line ends of Unix (LF)")
 		}

@@ -10,7 +10,6 @@ import (
 	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
 	"hank/plan/loop"
-	"hank/plan/variables"
 )
 
 // Script is a text of a hank that sh is given.
@@ -38,11 +37,6 @@ func (s Script) Place(line int) (file string, at int) {
 // Scripts are all texts that sh is given and whose failure is not allowed, in the order
 // of the hank.
 func (p *Program) Scripts() (all []Script) {
-	pairs := variables.Replacements(variables.Facts{Declared: p.Hank.Variables})
-	for i := 1; i < len(pairs); i += 2 {
-		pairs[i] = "x"
-	}
-	replace := strings.NewReplacer(pairs...)
 	all = make([]Script, 0, len(p.Hank.places))
 	command := func(at place, pointer, run string) {
 		if run != "" {
@@ -93,10 +87,10 @@ func (p *Program) Scripts() (all []Script) {
 				s.Files = append(s.Files, path.Clean(name))
 			}
 		}
-		s.Text = replace.Replace(s.Text)
+		s.Text = p.Hank.known.Blank(s.Text, "x")
 		all = append(all, s)
 		if c.ExhaustWithPrompt != "" {
-			all = append(all, Script{Pointer: at.pointer + "/exhaustWithPrompt", Owner: c.ID, Text: replace.Replace(c.ExhaustWithPrompt)})
+			all = append(all, Script{Pointer: at.pointer + "/exhaustWithPrompt", Owner: c.ID, Text: p.Hank.known.Blank(c.ExhaustWithPrompt, "x")})
 		}
 	}
 	return all

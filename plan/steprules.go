@@ -50,12 +50,13 @@ var variableName = lazyregexp.New(`^[A-Z][A-Z0-9_]{0,63}$`)
 
 // variableRules reports variables that no prompt can name, or no process can get.
 func (h *Hank) variableRules(out *diagnostic.Reporter) {
+	every := variables.Placeholders()
 	for name, value := range h.Variables {
 		at := "/variables/" + jsonshape.Escape(name)
 		switch {
 		case !variableName.MatchString(name):
 			h.report(out, at, "variable-name", "", "%q is no name of a variable: capital letters, digits and underscores, at most 64, a letter first", name)
-		case slices.Contains(placeholders, name):
+		case slices.Contains(every, name):
 			h.report(out, at, "variable-name", "", "<%%%s%%> is one of the placeholders that every hank has", name)
 		case strings.IndexByte(value, 0) >= 0:
 			h.report(out, at, "bad-value", "", "%q cannot be in an environment: it has a NUL character", name)
@@ -72,7 +73,7 @@ func (h *Hank) checks(at, what string, files []string, command *steps.Command, o
 	if command != nil {
 		h.commandRules(at, command.Run, out)
 	}
-	replace := strings.NewReplacer(variables.Replacements(variables.Sample(h.Variables))...)
+	replace := variables.NewReplacer(variables.Sample(h.Variables))
 	for i, text := range files {
 		pointer, becomes := fmt.Sprintf("%s/files/%d", at, i), text
 		if !out.AnyIDs { // what is stored was taken with what it says

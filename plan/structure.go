@@ -13,7 +13,6 @@ import (
 	"hank/plan/frontmatter"
 	"hank/plan/jsonshape"
 	"hank/plan/steps"
-	"hank/plan/variables"
 )
 
 // structure reports what is wrong with the hank beyond its fields.
@@ -133,7 +132,7 @@ func (h *Hank) placeholderRules(pointer, text string, script bool, out *diagnost
 	if out.AnyIDs {
 		return
 	}
-	h.unknownPlaceholders(text, script, func(_ int, message, hint string) {
+	h.known.Unknown(text, script, func(_ int, message, hint string) {
 		h.report(out, pointer, "unknown-placeholder", hint, "%s", message)
 	})
 }
@@ -146,7 +145,7 @@ func (h *Hank) literalPlaceholders(p place, out *diagnostic.Reporter) {
 	in := h.doc.At(p.pointer)
 	for _, field := range []string{"/rigSetup", "/env", "/exec", "/checkpointedFiles", "/outputFiles", "/archiveOnSuccess", "/skipIf/command", "/expect/command", "/terminateOn"} {
 		in.At(field).EachText(func(n *jsonshape.Node, pointer func() string) {
-			if found, variable := variables.First(n.Text, h.Variables); found != "" && !strings.HasSuffix(pointer(), "/copy/from") { // which does not exist
+			if found, variable := h.known.First(n.Text); found != "" && !strings.HasSuffix(pointer(), "/copy/from") { // which does not exist
 				h.report(out, p.pointer+field+pointer(), "placeholder-literal", "write what it stands for: paths here are in the workspace, and a process has its value in "+variable, "%s is not replaced here", found)
 			}
 		})

@@ -91,11 +91,14 @@ func all(f Facts) []variable {
 	for _, name := range slices.Sorted(maps.Keys(f.Declared)) {
 		list = append(list, variable{[]string{name}, f.Declared[name], "HANK_VAR_" + name, false})
 	}
-	for i := range list { // what an agent has said may have what no environment can hold
-		list[i].Value = strings.ReplaceAll(list[i].Value, "\x00", "\uFFFD")
+	for i := range list {
+		list[i].Value = inEnvironment(list[i].Value)
 	}
 	return list
 }
+
+// inEnvironment is a value without what no environment can hold; what an agent has said may have it.
+func inEnvironment(value string) string { return strings.ReplaceAll(value, "\x00", "\uFFFD") }
 
 func orUnlimited(limited bool, value string) string {
 	if limited {
@@ -111,7 +114,7 @@ func orElse(value, otherwise string) string {
 	return value
 }
 
-// Placeholders are the names of all placeholders.
+// Placeholders are the names of those that every hank has.
 func Placeholders() []string {
 	var names []string
 	for _, v := range all(Facts{}) {
@@ -120,39 +123,11 @@ func Placeholders() []string {
 	return names
 }
 
-// First is the first placeholder that a text has, as it is written there, and the environment
-// variable with the same value; empty: it has none.
-func First(text string, declared map[string]string) (placeholder, environment string) {
-	first := len(text)
-	if !strings.Contains(text, "<%") {
-		return "", ""
-	}
-	for _, v := range all(Facts{Declared: declared}) {
-		for _, name := range v.Placeholders {
-			if at := strings.Index(text, "<%"+name+"%>"); at >= 0 && at < first {
-				first, placeholder, environment = at, "<%"+name+"%>", v.Environment
-			}
-		}
-	}
-	return placeholder, environment
-}
-
 // Sample are facts with which a text can be judged before any attempt. The workspace is ".",
 // and what is elsewhere, or may be, is absolute.
 func Sample(declared map[string]string) Facts {
 	return Facts{Workspace: ".", Data: "/data", Output: "/output", Decision: "/decision", Codon: "x",
 		Loop: &Loop{ProgressFile: "x"}, Reply: "x", Declared: declared}
-}
-
-// Replacements are the placeholders and what they stand for, for a strings.Replacer.
-func Replacements(f Facts) []string {
-	var pairs []string
-	for _, v := range all(f) {
-		for _, name := range v.Placeholders {
-			pairs = append(pairs, "<%"+name+"%>", v.Value)
-		}
-	}
-	return pairs
 }
 
 // Apply sets the variables in an environment, and removes those that are not set.

@@ -2,7 +2,6 @@ package variables
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -15,12 +14,11 @@ func TestPromptAndEnvironmentSayTheSame(t *testing.T) {
 		Attempt: 2, LastFailure: "no\x00 good", Reply: "go on", Declared: map[string]string{"TOPIC": "bees"}}
 	environment := map[string]string{"HOME": "/h", "HANK_TIME_LEFT": "3"}
 	Apply(f, environment)
-	pairs := Replacements(f)
+	told := NewReplacer(f)
 	for _, v := range all(f) {
 		for _, name := range v.Placeholders {
-			i := slices.Index(pairs, "<%"+name+"%>")
-			if i < 0 || pairs[i+1] != environment[v.Environment] {
-				t.Errorf("%s is %q in prompts and %q in the environment", name, pairs[i+1], environment[v.Environment])
+			if in := told.Replace("<%" + name + "%>"); in != environment[v.Environment] {
+				t.Errorf("%s is %q in prompts and %q in the environment", name, in, environment[v.Environment])
 			}
 		}
 	}

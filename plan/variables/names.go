@@ -1,0 +1,126 @@
+package variables
+
+import (
+	"slices"
+	"strings"
+
+	"hank/internal/lazyregexp"
+	"hank/internal/typo"
+	"hank/plan/frontmatter"
+)
+
+var (
+	like = lazyregexp.New(`<%[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*%>`)
+	form = lazyregexp.New(`<%([A-Z][A-Z0-9_]*)%>`)
+)
+
+// Names are the placeholders of a hank: those that every hank has, and its own. They are
+// collected once for the whole hank, as each of its texts is compared with them.
+type Names struct {
+	list        []string
+	environment map[string]string // the variable with the same value
+}
+
+// NamesOf collects them.
+func NamesOf(declared map[string]string) *Names {
+	n := &Names{environment: make(map[string]string, len(declared))}
+	for _, v := range all(Facts{Declared: declared}) {
+		for _, name := range v.Placeholders {
+			if n.environment[name] == "" { // else it is one that every hank has
+				n.environment[name] = v.Environment
+			}
+			n.list = append(n.list, name)
+		}
+	}
+	return n
+}
+
+// Unknown reports what is written like a placeholder and is none, so that it would reach
+// the agent as text: in capitals with another name, or a known name with spaces or small letters.
+// Anything else between <% and %> may be of the prompt's subject. Comments of agents' prompts do not count.
+func (n *Names) Unknown(text string, script bool, report func(offset int, message, hint string)) {
+	var comments [][]int
+	found := like.FindAllStringSubmatchIndex(text, -1)
+	if !script && len(found) > 0 {
+		comments = frontmatter.Comments(text)
+	}
+	for _, m := range found {
+		written, name := text[m[0]:m[1]], text[m[2]:m[3]]
+		exact := written == "<%"+name+"%>" && strings.ToUpper(name) == name
+		if exact && n.environment[name] != "" {
+			continue
+		}
+		near := typo.Nearest(name, n.list)
+		switch {
+		case !exact && (near == "" || !typo.Same(near, name)):
+			continue
+		case slices.ContainsFunc(comments, func(c []int) bool { return c[0] <= m[0] && m[1] <= c[1] }):
+			continue
+		}
+		hint := "the placeholders are <%" + strings.Join(n.list, "%>, <%") + "%>"
+		if near != "" {
+			hint = "did you mean <%" + near + "%>? " + hint
+		}
+		report(m[0], written+" is not a placeholder: it would be passed on as text", hint)
+	}
+}
+
+// First is the first placeholder that a text has, as it is written there, and the environment
+// variable with the same value; empty: it has none.
+func (n *Names) First(text string) (placeholder, environment string) {
+	for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
+		if environment := n.environment[text[m[2]:m[3]]]; environment != "" {
+			return text[m[0]:m[1]], environment
+		}
+	}
+	return "", ""
+}
+
+// Blank is a text with a word in place of each placeholder.
+func (n *Names) Blank(text, word string) string {
+	return replace(text, func(name string) (string, bool) { return word, n.environment[name] != "" })
+}
+
+// Replacer replaces placeholders by what they stand for. It costs the same however many
+// variables a hank declares: one is made for each attempt, and for each codon of a plan.
+type Replacer struct{ known, declared map[string]string }
+
+// NewReplacer replaces them by the values of facts.
+func NewReplacer(f Facts) Replacer {
+	r := Replacer{map[string]string{}, f.Declared}
+	f.Declared = nil
+	for _, v := range all(f) {
+		for _, name := range v.Placeholders {
+			r.known[name] = v.Value
+		}
+	}
+	return r
+}
+
+// Replace is the text with the values.
+func (r Replacer) Replace(text string) string { return replace(text, r.value) }
+
+func (r Replacer) value(name string) (string, bool) {
+	if value, known := r.known[name]; known {
+		return value, true
+	}
+	value, known := r.declared[name]
+	return inEnvironment(value), known
+}
+
+func replace(text string, value func(name string) (string, bool)) string {
+	var b strings.Builder
+	done := 0
+	for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
+		if v, known := value(text[m[2]:m[3]]); known {
+			b.WriteString(text[done:m[0]])
+			b.WriteString(v)
+			done = m[1]
+		}
+	}
+	if done == 0 {
+		return text
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
