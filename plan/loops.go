@@ -7,16 +7,8 @@ import (
 	"strings"
 
 	"hank/plan/diagnostic"
-	"hank/plan/frontmatter"
 	"hank/plan/loop"
-)
-
-// What a codon of a loop may ask for besides.
-const (
-	progressPlaceholder = "<%PROGRESS_FILE%>"
-	progressVariable    = "HANK_PROGRESS_FILE"
-	decisionPlaceholder = "<%DECISION_FILE%>"
-	decisionVariable    = "HANK_DECISION"
+	"hank/plan/variables"
 )
 
 // ProgressFile is the progress file of a loop, relative to the workspace; a loop is once in an
@@ -25,14 +17,12 @@ func ProgressFile(id CodonID) string { return ".hank-progress-" + SafeFileName(i
 
 // noteProgressFiles gives a progress file to each loop whose codons name it.
 func (p *Program) noteProgressFiles() {
-	text := func(name string) string { return p.texts[name] }
+	shared, text := variables.Mentions{}, func(name string) string { return p.texts[name] }
 	for _, at := range p.Hank.places { // a loop before its codons
 		if at.loop != nil {
 			at.loop.progress = ""
 		}
-		if at.inside != nil && slices.ContainsFunc(textsOfCodon(p.Hank, at.codon), func(t promptPart) bool {
-			return strings.Contains(t.in(text), progressPlaceholder) || strings.Contains(t.in(text), progressVariable)
-		}) {
+		if at.inside != nil && slices.ContainsFunc(textsOfCodon(p.Hank, at.codon), func(t promptPart) bool { return t.mentioned(shared, text).AnyProgress }) {
 			at.inside.progress = ProgressFile(at.inside.ID)
 		}
 	}
@@ -41,11 +31,15 @@ func (p *Program) noteProgressFiles() {
 // promptPart is a text of a codon, or the file that has it.
 type promptPart struct{ field, text, file string }
 
-func (t promptPart) in(read func(file string) string) string {
-	if t.file != "" {
-		return read(path.Clean(t.file))
+// mentioned is what the text asks for. One that many codons are given is looked at once.
+func (t promptPart) mentioned(shared variables.Mentions, read func(file string) string) variables.Mentioned {
+	switch {
+	case t.file != "":
+		return shared.Of(t.file, func() string { return read(path.Clean(t.file)) })
+	case t.field == "":
+		return shared.Of("", func() string { return t.text })
 	}
-	return t.text
+	return variables.MentionedIn(t.text)
 }
 
 // textsOfCodon are the texts that a codon is given, in which placeholders are replaced.
@@ -76,7 +70,7 @@ func textsOfCodon(h *Hank, c *Codon) []promptPart {
 // misplaced reports placeholders that stand for nothing where they are, and codons that
 // vote without being told where.
 func (l *loader) misplaced() {
-	read := func(name string) string {
+	shared, read := variables.Mentions{}, func(name string) string {
 		if f := l.files[name]; f != nil && f.ok {
 			return f.text
 		}
@@ -88,28 +82,28 @@ func (l *loader) misplaced() {
 		}
 		votes, told, system := p.inside != nil && p.inside.votes(p.codon.ID), false, 0
 		for _, part := range textsOfCodon(l.hank, p.codon) {
-			text, at := part.in(read), p.pointer
+			text, at := part.mentioned(shared, read), p.pointer
 			if part.field != "" {
 				at += "/" + part.field
 			}
 			if part.field == "" || strings.HasPrefix(part.field, "append") {
-				system += len(frontmatter.WithoutComments(text))
+				system += text.Bytes
 			}
-			told = told || strings.Contains(text, decisionPlaceholder) || strings.Contains(text, decisionVariable)
-			if p.inside == nil && strings.Contains(text, progressPlaceholder) {
-				l.hank.report(&l.out, at, "placeholder-place", "use it in the codons of a loop", "%s names the progress file of a loop, and codon %q is in none", progressPlaceholder, p.codon.ID)
+			told = told || text.AnyDecision
+			if p.inside == nil && text.Progress {
+				l.hank.report(&l.out, at, "placeholder-place", "use it in the codons of a loop", "%s names the progress file of a loop, and codon %q is in none", variables.ProgressPlaceholder, p.codon.ID)
 			}
-			if !votes && strings.Contains(text, decisionPlaceholder) {
+			if !votes && text.Decision {
 				l.hank.report(&l.out, at, "placeholder-place", `a codon votes by "vote": "agent" (the last of the loop) or "vote": "judge" (the one that "judge" names)`,
-					"%s names the file for a decision, and codon %q has none to make", decisionPlaceholder, p.codon.ID)
+					"%s names the file for a decision, and codon %q has none to make", variables.DecisionPlaceholder, p.codon.ID)
 			}
 		}
 		if p.codon.Model.Kind().SystemArgument {
 			l.hank.fits(p.pointer, "the system prompt", system, &l.out)
 		}
 		if votes && !told && !p.codon.Model.Kind().RunsScript {
-			l.hank.report(&l.out, p.pointer, "vote-unasked", `say in its prompt: write {"decision": "stop" or "continue", "reason": "…"} to `+decisionPlaceholder,
-				"codon %q is to decide whether loop %q stops, and its prompt names no %s", p.codon.ID, p.inside.ID, decisionPlaceholder)
+			l.hank.report(&l.out, p.pointer, "vote-unasked", `say in its prompt: write {"decision": "stop" or "continue", "reason": "…"} to `+variables.DecisionPlaceholder,
+				"codon %q is to decide whether loop %q stops, and its prompt names no %s", p.codon.ID, p.inside.ID, variables.DecisionPlaceholder)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"path"
+	"strings"
 
 	"hank/plan/frontmatter"
 	"hank/plan/variables"
@@ -47,31 +48,77 @@ func (p *Program) Prompt(e Entry, v Vars) (system, user string, meta frontmatter
 	if e, err = p.Resolve(e); err != nil {
 		return "", "", meta, err
 	}
-	c, replace := e.Codon, p.replacer(e, v)
+	replace := p.replacer(e, v)
+	if user, meta, err = p.user(e.Codon); err == nil {
+		system, err = p.system(e.Codon)
+	}
+	if err != nil {
+		return "", "", meta, err
+	}
+	return replace.Replace(system), replace.Replace(user), meta, nil
+}
+
+// user is the user prompt of a codon with its placeholders.
+func (p *Program) user(c *Codon) (text string, meta frontmatter.Meta, err error) {
 	parts := []string{c.PromptText}
 	if len(c.PromptFile) > 0 {
 		if parts, err = p.read(c, c.PromptFile); err != nil {
-			return "", "", meta, err
+			return "", meta, err
 		}
 	}
 	if c.Model.Kind().RunsScript {
-		return "", replace.Replace(frontmatter.Join(parts)), meta, nil
+		return frontmatter.Join(parts), meta, nil
 	}
 	if len(c.PromptFile) > 0 {
 		for i := len(parts) - 1; i >= 0; i-- {
 			meta, parts[i], _ = frontmatter.Split(parts[i])
 		}
 	}
+	return frontmatter.WithoutComments(frontmatter.Join(parts)), meta, nil
+}
+
+// system is the system prompt of a codon with its placeholders.
+func (p *Program) system(c *Codon) (string, error) {
+	if c.Model.Kind().RunsScript {
+		return "", nil
+	}
 	global, err := p.read(c, p.Hank.GlobalSystemPromptFile)
 	if err != nil {
-		return "", "", meta, err
+		return "", err
 	}
 	own, err := p.read(c, c.AppendSystemPromptFile)
 	if err != nil {
-		return "", "", meta, err
+		return "", err
 	}
 	systems := append(append(global, p.Hank.GlobalSystemPromptText), append(own, c.AppendSystemPromptText)...)
-	return replace.Replace(frontmatter.WithoutComments(frontmatter.Join(systems))), replace.Replace(frontmatter.WithoutComments(frontmatter.Join(parts))), meta, nil
+	return frontmatter.WithoutComments(frontmatter.Join(systems)), nil
+}
+
+// Sizes returns what measures the prompts of entries. It looks at equal ones once, and puts
+// none together with the values of placeholders, which may be much longer.
+func (p *Program) Sizes() func(e Entry) (system, user, more int, err error) {
+	seen := map[string]variables.Measured{}
+	return func(e Entry) (system, user, more int, err error) {
+		if e, err = p.Resolve(e); err != nil {
+			return 0, 0, 0, err
+		}
+		c, replace := e.Codon, p.replacer(e, Vars{})
+		size := func(what string, files Refs, own string, text func() (string, error)) int {
+			key := fmt.Sprintf("%s %t %d\x00%s\x00%s", what, c.Model.Kind().RunsScript, len(files), strings.Join(files, "\x00"), own)
+			m, known := seen[key]
+			if !known && err == nil {
+				var whole string
+				whole, err = text()
+				m = variables.Measure(whole)
+				seen[key] = m
+			}
+			return replace.Size(m)
+		}
+		user = size("user", c.PromptFile, c.PromptText, func() (string, error) { text, _, err := p.user(c); return text, err })
+		system = size("system", c.AppendSystemPromptFile, c.AppendSystemPromptText, func() (string, error) { return p.system(c) })
+		more = size("extension", nil, c.ExhaustWithPrompt, func() (string, error) { return extension(c), nil })
+		return system, user, more, err
+	}
 }
 
 // Extension is the prompt that is repeated until the context is full; empty
@@ -81,11 +128,14 @@ func (p *Program) Extension(e Entry, v Vars) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := e.Codon.ExhaustWithPrompt
-	if !e.Codon.Model.Kind().RunsScript {
-		text = frontmatter.WithoutComments(text)
+	return p.replacer(e, v).Replace(extension(e.Codon)), nil
+}
+
+func extension(c *Codon) string {
+	if c.Model.Kind().RunsScript {
+		return c.ExhaustWithPrompt
 	}
-	return p.replacer(e, v).Replace(text), nil
+	return frontmatter.WithoutComments(c.ExhaustWithPrompt)
 }
 
 // read returns the texts of files.

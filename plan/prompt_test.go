@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"hank/plan/config"
 	"hank/plan/diagnostic"
@@ -240,5 +241,54 @@ func TestPromptsSayWhereTheirCodonStands(t *testing.T) {
 	q := mustLoad(t, hankOf(loopOf("l", limit(2), shellCodon("a"))))
 	if e := q.Initial()[0]; q.Votes(e) || e.LoopContext.ProgressFile != "" {
 		t.Errorf("a loop that asks for no progress file has one: %+v", e.LoopContext)
+	}
+}
+
+// What a plan says of prompts is the length of what agents are told, and a file that many
+// codons name is looked at once.
+func TestPromptsAreMeasuredOnce(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{
+		"p.md": {Data: []byte("---\nname: p\n---\nDo <!-- not --> <%CODON_ID%> and <%LONG%>.\n<!-- <%LONG%>")}, "q.md": {Data: []byte("<!-- x\n--> and <%LONG%>")},
+		"hank.json": {Data: []byte(`{"variables": {"LONG": "` + strings.Repeat("l", 1000) + `"}, "globalSystemPromptFile": "q.md", "hank": [
+			{"id": "a", "name": "a", "model": "haiku", "continuationMode": "fresh", "promptFile": ["p.md", "q.md"]},
+			{"id": "longer", "name": "b", "model": "haiku", "continuationMode": "fresh", "promptFile": ["p.md", "q.md"], "appendSystemPromptText": "<%CODON_ID%>", "exhaustWithPrompt": "<!-- --><%LONG%>"},
+			{"id": "s", "name": "s", "model": "shell", "continuationMode": "fresh", "promptFile": ["p.md", "q.md"], "exhaustWithPrompt": "<!-- --><%LONG%>"},
+			{"id": "text", "name": "t", "model": "haiku", "continuationMode": "fresh", "promptText": "p.md"}]}`)},
+	}
+	p, ds := Load(files, "hank.json")
+	if p == nil {
+		t.Fatal(diagnostic.Text(ds))
+	}
+	sizes := p.Sizes()
+	for _, e := range p.Initial() {
+		system, user, _, err := p.Prompt(e, Vars{})
+		more, also := p.Extension(e, Vars{})
+		if err != nil || also != nil {
+			t.Fatal(err, also)
+		}
+		s, u, m, err := sizes(e)
+		if err != nil || s != len(system) || u != len(user) || m != len(more) {
+			t.Errorf("%s: %d, %d and %d bytes, want %d, %d and %d (%v)", e.CodonID, s, u, m, len(system), len(user), len(more), err)
+		}
+	}
+	entry := p.Initial()[1]
+	system, user, _, _ := sizes(entry)
+	p.texts["p.md"], p.texts["q.md"] = "other", "texts"
+	if s, u, _, _ := sizes(entry); s != system || u != user {
+		t.Error("the files were looked at again")
+	}
+
+	read, shared := 0, variables.Mentions{}
+	text := func(string) string { read++; return "$HANK_PROGRESS_FILE" }
+	for range 3 {
+		for _, part := range textsOfCodon(p.Hank, p.Codon("longer")) {
+			if got := part.mentioned(shared, text); got.AnyProgress != (part.file != "") || got.Progress {
+				t.Errorf("%+v asks for %+v", part, got)
+			}
+		}
+	}
+	if read != 2 {
+		t.Errorf("two files were read %d times", read)
 	}
 }

@@ -38,13 +38,30 @@ var htmlComment = lazyregexp.New(`(?s)<!--.*?-->(\r?\n)?`)
 func Comments(text string) [][]int { return htmlComment.FindAllStringIndex(text, -1) }
 
 // WithoutComments is a text without them.
-func WithoutComments(text string) string { return htmlComment.ReplaceAllString(text, "") }
+func WithoutComments(text string) string {
+	if !strings.Contains(text, "<!--") {
+		return text
+	}
+	return htmlComment.ReplaceAllString(text, "")
+}
 
 // largePrompt is the size in bytes above which a prompt is worth a warning.
 const largePrompt = 1 << 20
 
 // IsNothing reports whether an agent is told nothing by a text.
-func IsNothing(text string) bool { return strings.TrimSpace(WithoutComments(text)) == "" }
+// It looks no further than the first word that is not in a comment.
+func IsNothing(text string) bool {
+	for {
+		text = strings.TrimSpace(text)
+		comment, found := strings.CutPrefix(text, "<!--")
+		if !found {
+			return text == ""
+		}
+		if _, text, found = strings.Cut(comment, "-->"); !found {
+			return false
+		}
+	}
+}
 
 // Judge judges the text of a prompt; nothing says that an agent is told nothing by it
 // and what is before it.

@@ -124,3 +124,29 @@ func replace(text string, value func(name string) (string, bool)) string {
 	b.WriteString(text[done:])
 	return b.String()
 }
+
+// Measured is a text of which is known how long it is when its placeholders are replaced.
+type Measured struct {
+	bytes int // with the placeholders as they are written
+	named map[string]int
+}
+
+// Measure finds the placeholders of a text.
+func Measure(text string) Measured {
+	m := Measured{bytes: len(text), named: map[string]int{}}
+	for _, at := range form.FindAllStringSubmatchIndex(text, -1) {
+		m.named[text[at[2]:at[3]]]++
+	}
+	return m
+}
+
+// Size is the length of what Replace makes of a text.
+func (r Replacer) Size(m Measured) int {
+	size := m.bytes
+	for name, times := range m.named {
+		if value, known := r.value(name); known {
+			size += times * (len(value) - len("<%"+name+"%>"))
+		}
+	}
+	return size
+}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is replaced, and found first, is what a strings.Replacer of all pairs makes.
+// What is replaced, found first and measured is what a strings.Replacer of all pairs makes.
 func TestAReplacerReplacesWhatAReplacerOfAllPairsDoes(t *testing.T) {
 	t.Parallel()
 	f := Sample(map[string]string{"A": "<%B%>", "B": "", "AB_1": "a\x00b"})
@@ -30,8 +30,8 @@ func TestAReplacerReplacesWhatAReplacerOfAllPairsDoes(t *testing.T) {
 			text += parts[random.IntN(len(parts))]
 		}
 		want := reference.Replace(text)
-		if got := r.Replace(text); got != want {
-			t.Fatalf("%q becomes %q, want %q", text, got, want)
+		if got := r.Replace(text); got != want || r.Size(Measure(text)) != len(want) {
+			t.Fatalf("%q becomes %q of %d bytes, want %q", text, got, r.Size(Measure(text)), want)
 		}
 		if got, want := names.Blank(text, "x"), blank.Replace(text); got != want {
 			t.Fatalf("%q becomes %q, want %q", text, got, want)

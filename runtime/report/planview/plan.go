@@ -179,7 +179,8 @@ type expander struct {
 
 	tracked  checkpoint.Selection
 	prompts  map[plan.CodonID]*Prompt // by the codon's id in hank.json
-	session  []state.CodonID          // of the codon before
+	sizes    func(plan.Entry) (system, user, more int, err error)
+	session  []state.CodonID // of the codon before
 	patterns []string
 }
 
@@ -208,10 +209,11 @@ func (x *expander) prompt(e plan.Entry) *Prompt {
 		return p
 	}
 	var p *Prompt
-	system, user, _, err := x.program.Prompt(e, plan.Vars{})
-	more, also := x.program.Extension(e, plan.Vars{})
-	if err == nil && also == nil {
-		p = &Prompt{Bytes: len(user), System: len(system), Extension: len(more)}
+	if x.sizes == nil {
+		x.sizes = x.program.Sizes()
+	}
+	if system, user, more, err := x.sizes(e); err == nil {
+		p = &Prompt{Bytes: user, System: system, Extension: more}
 	}
 	x.prompts[e.Codon.ID] = p
 	return p
