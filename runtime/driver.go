@@ -90,7 +90,7 @@ type driver struct {
 	// because a move has left it, or because the user has made empty directories.
 	moved     bool
 	unasked   []string // those directories, and those files too; a move at the start of the run leaves them
-	tracked   checkpoint.Selection
+	tracked   execution.Tracking
 	trackedTo int
 }
 
@@ -99,9 +99,9 @@ type driver struct {
 func (d *driver) selection(index int) checkpoint.Selection {
 	entries := d.x.State().ExecutionPlan()
 	for ; d.trackedTo <= index && !d.tracked.All; d.trackedTo++ {
-		execution.Track(&d.tracked, entries[d.trackedTo].Entry, d.x.State().Adopted)
+		d.tracked.Add(entries[d.trackedTo].Entry, d.x.State().Adopted)
 	}
-	return d.tracked
+	return d.tracked.Selection
 }
 
 func (d *driver) branch() string { return d.x.State().Run(d.run).GitBranch }

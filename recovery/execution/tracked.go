@@ -15,31 +15,41 @@ import (
 // Tracked is what the checkpoint of a codon takes: the union of the patterns
 // of the plan up to it. A codon that says nothing tracks everything.
 func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
-	var sel checkpoint.Selection
+	var t Tracking
 	for _, e := range s.ExecutionPlan() {
-		Track(&sel, e.Entry, s.Adopted)
-		if sel.All || e.CodonID == upto {
+		t.Add(e.Entry, s.Adopted)
+		if t.All || e.CodonID == upto {
 			break
 		}
 	}
-	return sel
+	return t.Selection
 }
 
-// Track adds what one more codon tracks. One that says nothing tracks
+// Tracking adds up what the codons of a plan track, one after the other. Its patterns are
+// only appended to.
+type Tracking struct {
+	checkpoint.Selection
+	has map[string]bool // the patterns
+}
+
+// Add adds what one more codon tracks. One that says nothing tracks
 // everything, but in an execution that Hankweave began nothing, as there. The progress
 // file of a loop is always tracked.
-func Track(sel *checkpoint.Selection, e plan.Entry, adopted bool) {
+func (t *Tracking) Add(e plan.Entry, adopted bool) {
 	c := e.Codon
 	if c.CheckpointedFiles == nil && !adopted {
-		sel.All = true
+		t.All = true
 	}
 	patterns := c.CheckpointedFiles
-	if at := e.LoopContext; at != nil && at.ProgressFile != "" && !sel.All {
+	if at := e.LoopContext; at != nil && at.ProgressFile != "" && !t.All {
 		patterns = append(slices.Clone(patterns), at.ProgressFile)
 	}
+	if t.has == nil {
+		t.has = map[string]bool{}
+	}
 	for _, p := range patterns {
-		if !slices.Contains(sel.Patterns, p) {
-			sel.Patterns = append(sel.Patterns, p)
+		if !t.has[p] {
+			t.has[p], t.Patterns = true, append(t.Patterns, p)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"hank/checkpoint"
 	"hank/plan"
 	"hank/plan/config"
 	"hank/recovery"
@@ -106,7 +105,7 @@ func Initial(path string, program *plan.Program) *Plan {
 	entries := program.Initial()
 	p := &Plan{Schema: 1, Hank: path, Codons: []Planned{}, laidOut: len(entries)}
 	p.total(program.Extent(len(entries), func(i int) *plan.LoopContext { return entries[i].LoopContext }, 0))
-	x := expander{plan: p, program: program, prompts: map[plan.CodonID]*Prompt{}}
+	x := expander{plan: p, program: program, prompts: map[plan.CodonID]*Prompt{}, loops: map[plan.CodonID]bool{}}
 	for i, e := range entries {
 		p.Codons = append(p.Codons, x.entry(i, e))
 	}
@@ -135,7 +134,7 @@ func Of(v *recovery.View) *Plan {
 	for _, step := range v.State.LineagePath() {
 		newest[step.Codon.CodonID] = step
 	}
-	x := expander{plan: p, adopted: v.State.Adopted, prompts: map[plan.CodonID]*Prompt{}}
+	x := expander{plan: p, adopted: v.State.Adopted, prompts: map[plan.CodonID]*Prompt{}, loops: map[plan.CodonID]bool{}}
 	x.program, p.Unread = frozen(v)
 	for i, e := range entries {
 		entry := x.entry(i, e.Entry)
@@ -177,11 +176,11 @@ type expander struct {
 	program *plan.Program // nil where it cannot be read
 	adopted bool
 
-	tracked  checkpoint.Selection
-	prompts  map[plan.CodonID]*Prompt // by the codon's id in hank.json
-	sizes    func(plan.Entry) (system, user, more int, err error)
-	session  []state.CodonID // of the codon before
-	patterns []string
+	tracked execution.Tracking
+	prompts map[plan.CodonID]*Prompt // by the codon's id in hank.json
+	sizes   func(plan.Entry) (system, user, more int, err error)
+	session []state.CodonID       // of the codon before
+	loops   map[plan.CodonID]bool // that are in the plan
 }
 
 func (x *expander) entry(i int, e plan.Entry) Planned {
@@ -222,15 +221,12 @@ func (x *expander) prompt(e plan.Entry) *Prompt {
 // tracks adds up what the checkpoints of the codons take.
 func (x *expander) tracks(e plan.Entry) Tracked {
 	had := len(x.tracked.Patterns)
-	execution.Track(&x.tracked, e, x.adopted)
-	own := slices.Clone(x.tracked.Patterns[had:])
-	if len(own) > 0 || x.patterns == nil {
-		x.patterns = slices.Clone(x.tracked.Patterns)
+	x.tracked.Add(e, x.adopted)
+	all := slices.Clip(x.tracked.Patterns) // shared by the codons: a list for each would take the square of their number
+	if all == nil {
+		all = []string{}
 	}
-	if x.patterns == nil {
-		x.patterns = []string{}
-	}
-	return Tracked{Everything: x.tracked.All, Patterns: x.patterns, Own: own, Never: !x.tracked.All && len(x.patterns) == 0, Archive: e.Codon.ArchiveOnSuccess}
+	return Tracked{Everything: x.tracked.All, Patterns: all, Own: all[had:], Never: !x.tracked.All && len(all) == 0, Archive: e.Codon.ArchiveOnSuccess}
 }
 
 // share notes which codons work in the session of the one before.
@@ -251,7 +247,7 @@ func (x *expander) closeSession() {
 // loop notes the loop around an entry, the first time.
 func (x *expander) loop(e plan.Entry) {
 	id := e.LoopContext.LoopID
-	if slices.ContainsFunc(x.plan.Loops, func(l Loop) bool { return l.LoopID == id }) || x.program == nil {
+	if x.loops[id] || x.program == nil {
 		return
 	}
 	around := x.program.Loop(id)
@@ -262,7 +258,7 @@ func (x *expander) loop(e plan.Entry) {
 	for i := range around.Codons {
 		l.Codons = append(l.Codons, around.Codons[i].ID)
 	}
-	x.plan.Loops = append(x.plan.Loops, l)
+	x.plan.Loops, x.loops[id] = append(x.plan.Loops, l), true
 }
 
 // whole adds what holds for the hank as a whole.

@@ -101,3 +101,14 @@ func TestNoTextOfAHankLeavesItsLabel(t *testing.T) {
 		}
 	}
 }
+
+// The lists of patterns are one list, of which each codon has the beginning.
+func TestPatternsAreNotCopiedForEachCodon(t *testing.T) {
+	t.Parallel()
+	p := richPlan(t)
+	for i := 2; i < len(p.Codons); i++ {
+		if &p.Codons[i].Tracks.Patterns[0] != &p.Codons[1].Tracks.Patterns[0] {
+			t.Errorf("codon %d has a list of its own", i+1)
+		}
+	}
+}
