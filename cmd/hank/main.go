@@ -112,7 +112,7 @@ func formOf(app *cli.App, args []string) form {
 		return asStream
 	case (command == "validate" || command == "plan") && argv.Value(app, args, "format") == "json":
 		return asObject
-	case err != nil || !asked || command == "log" && argv.Value(app, args, "raw") != "":
+	case err != nil || !asked:
 		return asText
 	case command == "events", command == "log":
 		return asLines
