@@ -99,7 +99,7 @@ type driver struct {
 func (d *driver) selection(index int) checkpoint.Selection {
 	entries := d.x.State().ExecutionPlan()
 	for ; d.trackedTo <= index && !d.tracked.All; d.trackedTo++ {
-		d.tracked.Add(entries[d.trackedTo].Entry, d.x.State().Adopted)
+		d.tracked.Track(entries[d.trackedTo].Entry, d.x.State().Adopted)
 	}
 	return d.tracked.Selection
 }

@@ -17,7 +17,7 @@ import (
 func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
 	var t Tracking
 	for _, e := range s.ExecutionPlan() {
-		t.Add(e.Entry, s.Adopted)
+		t.Track(e.Entry, s.Adopted)
 		if t.All || e.CodonID == upto {
 			break
 		}
@@ -32,10 +32,10 @@ type Tracking struct {
 	has map[string]bool // the patterns
 }
 
-// Add adds what one more codon tracks. One that says nothing tracks
+// Track adds what one more codon tracks. One that says nothing tracks
 // everything, but in an execution that Hankweave began nothing, as there. The progress
 // file of a loop is always tracked.
-func (t *Tracking) Add(e plan.Entry, adopted bool) {
+func (t *Tracking) Track(e plan.Entry, adopted bool) {
 	c := e.Codon
 	if c.CheckpointedFiles == nil && !adopted {
 		t.All = true

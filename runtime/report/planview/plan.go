@@ -221,7 +221,7 @@ func (x *expander) prompt(e plan.Entry) *Prompt {
 // tracks adds up what the checkpoints of the codons take.
 func (x *expander) tracks(e plan.Entry) Tracked {
 	had := len(x.tracked.Patterns)
-	x.tracked.Add(e, x.adopted)
+	x.tracked.Track(e, x.adopted)
 	all := slices.Clip(x.tracked.Patterns) // shared by the codons: a list for each would take the square of their number
 	if all == nil {
 		all = []string{}
