@@ -194,7 +194,7 @@ var matrix = []row{
 	{"live, folder moved", live, func(s *scene) sight { s.hold(); s.move(); return s.observe() }},
 	{"dead, folder moved while it lived", dead, func(s *scene) sight { s.hold(); s.move(); s.holder.kill(); return s.observe() }},
 	{"live, folder copied: the original", live, func(s *scene) sight { s.hold(); s.copy(); return s.observe() }},
-	{"live, folder copied: the copy", live, func(s *scene) sight { s.hold(); s.root = s.copy(); return s.observe() }},
+	{"live, folder copied: the copy", dead, func(s *scene) sight { s.hold(); s.root = s.copy(); return s.observe() }}, // it lives in the original alone
 	{"dead, folder copied while it lived: the copy", dead, func(s *scene) sight { s.hold(); s.root = s.copy(); s.holder.kill(); return s.observe() }},
 	{"live, lock file removed", live, func(s *scene) sight {
 		s.hold()
