@@ -10,9 +10,9 @@ import (
 	"hank/state"
 )
 
-// Kept says which completed codons a newer version of the hank gives something else to do,
-// and what runs them again; empty: none. The run of a command that does not go back does not:
-// their results are of the older version.
+// Kept says which completed codons a newer version of the hank gives something else to do, and
+// what runs them again; empty: none. A run that continues from where the execution is does not run
+// them, so that their results stay those of the older version.
 func Kept(s *state.State, r request.Request, before, after *plan.Program) string {
 	if r.Mode == request.ModeRetry || r.From != "" {
 		return ""
@@ -39,7 +39,7 @@ func Kept(s *state.State, r request.Request, before, after *plan.Program) string
 	if more := len(kept) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("note: completed before this change, with results of the older version: %s; `hank retry %s` runs from there again",
+	return fmt.Sprintf("note: completed before this change, with results of the older version: %s; `hank retry %s` runs the hank again from there",
 		strings.Join(names, ", "), kept[0])
 }
 

@@ -40,14 +40,21 @@ func LocateFor(named string, begins bool, hank string) (string, error) {
 // ofAnotherHank says that the current directory has a hank, and the execution above it is not of that.
 func ofAnotherHank(root string) error {
 	meta, err := layout.ReadMetaFile(vfs.OS, layout.LayoutOf(root).Meta())
-	if here, wdErr := filepath.Abs("."); err != nil || wdErr != nil || here == root || meta.HankPath == "" {
+	if here, wdErr := filepath.Abs("."); err != nil || wdErr != nil || here == root {
 		return nil
 	}
+	if _, err := os.Stat(meta.HankPath); err != nil {
+		return nil // where its hank is now is not known
+	}
 	for _, name := range []string{"hank.json", "strand.json"} {
-		if fi, err := os.Lstat(name); err == nil && fi.Mode().IsRegular() && !vfs.SameFile(name, meta.HankPath) {
-			return &exitcode.UsageError{Why: fmt.Sprintf("this directory has a %s, and the execution above it, in %s, is of another one, %s: %s starts one here; %s continues that one",
-				name, root, meta.HankPath, advice.Quote("hank run -e ."), advice.Quote("hank run -e "+shell.Quote(root)))}
+		if fi, err := os.Lstat(name); err != nil || !fi.Mode().IsRegular() {
+			continue
 		}
+		if vfs.SameFile(name, meta.HankPath) { // which hank run takes before the other
+			return nil
+		}
+		return &exitcode.UsageError{Why: fmt.Sprintf("this directory has a %s, and the execution above it, in %s, is of another one, %s: %s starts one here; %s continues that one",
+			name, root, meta.HankPath, advice.Quote("hank run -e ."), advice.Quote("hank run -e "+shell.Quote(root)))}
 	}
 	return nil
 }

@@ -57,8 +57,8 @@ offers to add them to .gitignore.
 Examples: hank init my-hank && cd my-hank && hank run
           hank init --template codebook && hank run . ~/tables
 
-Exit code 0: written; 2: a file exists already, or there is no such template; 4: you have
-cancelled the question for it.`,
+Exit code 0: written; 2: a file exists already, DIR is no directory, or there is no such
+template; 4: you have cancelled the question for it.`,
 		Flags: []cli.Flag{&cli.StringFlag{Name: "template", Usage: "begin with the template `NAME`: blank, codebook or review"}, call.YesFlag, call.JSONFlag},
 		Action: func(c *cli.Context) error {
 			if err := call.Arguments(c, 0, 1); err != nil {
