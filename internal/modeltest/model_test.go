@@ -170,8 +170,8 @@ func (m *model) back(from place, target tree, now int, held func(string) bool) t
 		case doubtful || unsure:
 			t.doubt[p] = nil
 		case was.kind == "folder" || wanted.kind == "folder": // kept, made again or removed: files decide
-			if was != wanted || !held(p) {
-				t.doubt[p] = nil
+			if was != wanted || !held(p) || !target.visible(p, wanted) && !(from.tree.ignored(p, was) && target.ignored(p, wanted)) {
+				t.doubt[p] = nil // it may be ignored no more, and recorded since
 			}
 		case wanted.kind != "" && held(p) && target.visible(p, wanted): // it is in the checkpoint
 		case m.archived[p] && !(held(p) && target.visible(p, was) && from.frozen.tracks(1, p)), // its copy may come back

@@ -490,6 +490,11 @@ func (l *lane) restore() bool {
 			t.unsure(p, []node{{}, was, from.place.tree.nodes[p]})
 		}
 	}
+	for p := range from.place.tree.doubt { // what may have been an empty directory there, too
+		if within(p, path) && !held.has(p) && !t.has(p) && !t.may(p) {
+			t.unsure(p, []node{{}, {kind: "folder"}})
+		}
+	}
 	if up := parent(path); up != "" {
 		delete(t.nodes, up)
 	}
