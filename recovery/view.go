@@ -15,7 +15,6 @@ import (
 	"hank/checkpoint"
 	"hank/internal/gitignore"
 	"hank/internal/secret"
-	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/recovery/execution"
@@ -110,8 +109,7 @@ func (v *View) WarnOfPrivate() {
 	}
 }
 
-// Weigh looks how much checkpoints and agents take. Where that is most of their cap, it
-// is a finding, too.
+// Weigh looks how much checkpoints and agents take.
 func (v *View) Weigh() layout.Weight {
 	w := layout.Weight{Agents: v.Layout.AgentBytes(), Cap: execution.Cap(v.Meta)}
 	store, err := v.Store()
@@ -119,9 +117,7 @@ func (v *View) Weigh() layout.Weight {
 		return w // whoever needs checkpoints says so
 	}
 	defer store.Close()
-	if w.Bytes = store.PackBytes(); w.Heavy() {
-		v.Report.Add(finding.Warning, "%s; together at the limit of %s the run pauses; `hank run --checkpoint-cap SIZE` sets another limit, `hank gc` lists what can be deleted", w.Text(), term.Bytes(w.Cap))
-	}
+	w.Bytes = store.PackBytes()
 	return w
 }
 

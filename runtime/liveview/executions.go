@@ -83,7 +83,7 @@ func (l *List) read(e registry.Entry) *report.Status {
 	if err != nil || v.State.Lineage != e.Lineage {
 		return nil
 	}
-	s := report.StatusOf(v, l.settings, report.OptionFor(e.Root))
+	s := report.StatusOf(v, v.Weigh(), l.settings, report.OptionFor(e.Root))
 	return &s
 }
 

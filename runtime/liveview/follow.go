@@ -38,6 +38,10 @@ const holderEvery = time.Second
 // transition has asked for it: what the agent last said.
 const judgeEvery = 2 * time.Second
 
+// weighEvery is how often it is looked how much checkpoints and transcripts of a run in progress
+// take: at each transcript.
+const weighEvery = 10 * time.Second
+
 // Follower keeps the view of an execution up to date.
 type Follower struct {
 	root, option string
@@ -47,6 +51,8 @@ type Follower struct {
 	mark         mark      // of the files as they were read
 	looked       time.Time // for another mark
 	judged       time.Time // when the status was last read
+	weight       layout.Weight
+	weighed      time.Time // when weight was last looked for
 	moves        []why.Move
 	moved        *journal.Tail // what of the journal is not in moves; nil: all
 }
@@ -228,7 +234,10 @@ func (f *Follower) judge(ctx context.Context) error {
 		next.Status = s
 	} else {
 		base := *next.base
-		s := report.StatusOf(&base, f.settings, f.option)
+		if f.judged.Sub(f.weighed) >= weighEvery {
+			f.weight, f.weighed = base.Weigh(), f.judged
+		}
+		s := report.StatusOf(&base, f.weight, f.settings, f.option)
 		s.Forecast = outlook.Of(&base)
 		next.Status = &s
 	}

@@ -249,11 +249,15 @@ func TestARunIsFollowedFromItsFiles(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	testkit.Write(t, filepath.Join(root, "fixed"), "")
+	begun, weighed := time.Now(), map[time.Time]bool{}
 	go func() {
 		last := uint64(0)
 		for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 			_, err := f.Poll(ctx)
 			v := f.View()
+			if !f.weighed.IsZero() {
+				weighed[f.weighed] = true
+			}
 			if v.Seq < last {
 				t.Errorf("event %d came after event %d", v.Seq, last)
 			}
@@ -266,6 +270,9 @@ func TestARunIsFollowedFromItsFiles(t *testing.T) {
 	}()
 	run(request.ModeRetry, exitcode.Waiting)
 	testkit.Must(t, <-done)
+	if n, most := len(weighed), 1+int(time.Since(begun)/weighEvery); n > most {
+		t.Errorf("its transcripts were weighed %d times, and at most %d times are allowed", n, most)
+	}
 	fresh, err := recovery.Read(root)
 	testkit.Must(t, err)
 	if text(t, f.View().State) != text(t, fresh.State) {

@@ -146,7 +146,7 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	}
 	v.WarnOfPrivate()
 	v.LookAgain(ctx)
-	s := statusOf(v, in.Layers)
+	s := statusOf(v, v.Weigh(), in.Layers)
 	d.Live, d.RunStatus, d.Source, d.Seq, d.Command = v.Live, s.RunStatus, v.Report.Source, v.State.Seq, s.Command
 	if d.first, d.raise, d.Choices = s.first, s.Raise, s.Choices; v.Blocked != nil {
 		d.choose(v.Blocked)

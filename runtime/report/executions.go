@@ -57,7 +57,7 @@ func ListExecutions(in Settings, limit int, before string, prune bool) (*Executi
 		}
 		v, err := recovery.Read(e.Root)
 		if err == nil && v.State.Lineage == e.Lineage {
-			s := statusOf(v, in.Layers)
+			s := statusOf(v, v.Weigh(), in.Layers)
 			s.foresee(v, in)
 			s.offer(OptionFor(e.Root))
 			s.LastUsed = e.LastUsed
@@ -74,9 +74,10 @@ func ListExecutions(in Settings, limit int, before string, prune bool) (*Executi
 }
 
 // StatusOf is ReadStatus of an execution that was read whole, as far as its files tell: no
-// runtime is asked, and nothing is said of what a command to continue with would ask.
-func StatusOf(v *recovery.View, in Settings, option string) Status {
-	s := statusOf(v, in.Layers)
+// runtime is asked, and nothing is said of what a command to continue with would ask. The
+// weight is that of v; to weigh takes a look at each transcript.
+func StatusOf(v *recovery.View, weight layout.Weight, in Settings, option string) Status {
+	s := statusOf(v, weight, in.Layers)
 	s.offer(option)
 	return s
 }

@@ -370,7 +370,7 @@ func runEnd(v *recovery.View, run *state.Run, in Settings, option string) RunEnd
 		ended.Detail = shownEnd(run, option)
 	}
 	if !v.Live {
-		s := StatusOf(v, in, option)
+		s := StatusOf(v, v.Weigh(), in, option)
 		if ended.Next = s.After; s.After != "" {
 			ended.Advice = &s.After
 		}

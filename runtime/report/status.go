@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"hank/internal/advice"
+	"hank/internal/term"
 	"hank/plan"
 	"hank/plan/config"
 	"hank/recovery"
 	"hank/recovery/finding"
+	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/breaker"
 	"hank/runtime/control"
@@ -124,7 +126,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	if err != nil {
 		return nil, err
 	}
-	s := statusOf(v, in.Layers)
+	s := statusOf(v, v.Weigh(), in.Layers)
 	s.Breakers = agents.Breakers(v, in.Layers)
 	s.askRun(ctx)
 	s.finishing(v, in.Layers)
@@ -149,7 +151,7 @@ type Follows struct {
 // FollowsIn is what comes next in an execution.
 func FollowsIn(root string, in Settings) (f Follows) {
 	if v, err := recovery.ReadSummary(root); err == nil {
-		s := statusOf(v, in.Layers)
+		s := statusOf(v, v.Weigh(), in.Layers)
 		if s.foresee(v, in); s.asked != nil {
 			f.First = ": " + s.asked.Error()
 		}
@@ -216,8 +218,11 @@ func continuedBy(found []finding.Finding, command string) []finding.Finding {
 // silenceWarning is how long an agent may say nothing before status says so.
 const silenceWarning = 3 * time.Minute
 
-func statusOf(v *recovery.View, in config.Layers) Status {
-	st, weight := v.State, v.Weigh()
+func statusOf(v *recovery.View, weight layout.Weight, in config.Layers) Status {
+	st := v.State
+	if weight.Heavy() {
+		v.Report.Add(finding.Warning, "%s; together at the limit of %s the run pauses; `hank run --checkpoint-cap SIZE` sets another limit, `hank gc` lists what can be deleted", weight.Text(), term.Bytes(weight.Cap))
+	}
 	s := Status{StoreBytes: weight.Bytes, AgentBytes: weight.Agents, StoreCap: weight.Cap, Schema: 1, Execution: v.Layout.Root, Workspace: v.Layout.Workspace, Hank: v.Meta.HankPath, Live: v.Live,
 		Verdict: verdict.OfExecution(v), Caveats: v.Head.Caveats,
 		Done: v.Head.Done, Planned: v.Head.Planned, Extent: v.Extent(), Bill: v.Head.Bill(), Limits: st.Limits, Position: st.Position, Seq: st.Seq,
