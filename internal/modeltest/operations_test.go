@@ -437,6 +437,12 @@ func (l *lane) retry() bool {
 	p.at.tree = l.m.back(was, from.before, was.next+1, func(path string) bool { return was.frozen.tracks(i, path) })
 	p.at.tree.keepFolders(was, from.before)
 	l.m.keepLeft(p.at.tree, was, from.before, l.ever)
+	for path, n := range was.tree.nodes { // ignored until a person removed the rule: the answer brings the rule back first
+		if n == was.clean.nodes[path] && was.clean.ignored(path, n) && !was.tree.ignored(path, n) && !from.before.has(path) && !from.before.leaf(parent(path)) {
+			p.at.tree.way(path)
+			p.at.tree.unsure(path, []node{{}, n})
+		}
+	}
 	a.restore = false
 	l.goOn(p, a, false)
 	if l.starts == began && !l.m.at.done() && l.m.open(l.m.at) == nil {
