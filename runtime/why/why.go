@@ -126,18 +126,27 @@ func counted(s *state.State) map[*state.Codon]bool {
 
 // LeftBehind tells of a record of a run whether the execution has gone back to before it since.
 func LeftBehind(s *state.State) func(*state.Run, *state.Codon) bool {
-	counts, kept := counted(s), sinceMove(s)
+	counts, kept := counted(s), continued(s)
 	return func(run *state.Run, c *state.Codon) bool { return !counts[c] && !kept[run] }
 }
 
-// sinceMove are the runs that continue each other up to where the execution is: between them
-// nobody has gone back.
-func sinceMove(s *state.State) map[*state.Run]bool {
+// continued are the runs, of those that led to where the execution is, from whose end nobody
+// has gone back. Of a run from whose middle the next one began, only the records on the lineage
+// path were not left behind.
+func continued(s *state.State) map[*state.Run]bool {
 	runs := map[*state.Run]bool{}
-	for r := retry.Last(s); r != nil && !runs[r]; {
-		runs[r] = true
+	r, whole := retry.Last(s), true
+	if p := s.Position; r == nil && p != nil && p.AfterCodon != nil {
+		r, whole = s.Run(p.RunID), false
+	}
+	for seen := map[*state.Run]bool{}; r != nil && !seen[r]; {
+		seen[r], runs[r] = true, whole
 		if at := retry.Continued(s, slices.Index(s.Runs, r)); at < len(s.Runs) {
-			r = s.Runs[at]
+			r, whole = s.Runs[at], true
+		} else if src := r.StartingConditions.Source; src != nil && src.AfterCodon != nil {
+			r, whole = s.Run(src.RunID), false
+		} else {
+			break
 		}
 	}
 	return runs
