@@ -196,7 +196,8 @@ func retryCommand() *cli.Command {
 	return &cli.Command{
 		Name: "retry", Usage: "reset to just before a codon and run from there", ArgsUsage: "[CODON]",
 		Description: `Without CODON, the one that failed. The workspace is reset to the checkpoint before
-the codon, and its rig runs again. To undo: hank rollback --undo.
+the codon, and its rig runs again. A new codon that --adopt has put before it runs first, on the
+same workspace. To undo: hank rollback --undo.
 
 If you have changed the prompts, the script or the rig of the failed codon, or a file
 that its rig copies, and nothing else of the hank, the change is used, and printed.

@@ -358,6 +358,8 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 		return "waiting", fmt.Sprintf("it was finished, and runs again after codon %s, which comes before it in the plan", entries[next].CodonID)
 	case at >= 0 && at == next && len(attempts) > 0 && slices.Contains([]Effect{EndedRun, Cut, Standing}, attempts[0].Effect) && s.RunAtPosition() != nil && s.RunAtPosition().Len() == 0:
 		return "next", "it is next: it did not finish, and the run after that began nothing"
+	case at >= 0 && at == next && len(attempts) > 0 && !attempts[0].Left:
+		return "next", "it is next: what it did before was not finished"
 	case at >= 0 && at == next && len(attempts) > 0:
 		return "next", "it is next: what it did before was left behind when the execution went back"
 	case at >= 0 && at == next && refused != nil:
@@ -366,6 +368,12 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 		return "next", fmt.Sprintf("it has not run yet and is next; the gate %s asks first", asks.Name)
 	case at >= 0 && at == next:
 		return "next", "it has not run yet and is next"
+	case at > next && newest != nil && newest.Interrupted != "":
+		return "interrupted", fmt.Sprintf("it was interrupted by %s, and runs again after codon %s, which comes before it in the plan", interruption(newest), entries[next].CodonID)
+	case at > next && newest != nil && newest.Status == state.Failed:
+		return "failed", fmt.Sprintf("it failed (%s), and runs again after codon %s, which comes before it in the plan", reason(newest), entries[next].CodonID)
+	case at >= 0 && len(attempts) > 0 && !attempts[0].Left:
+		return "waiting", fmt.Sprintf("what it did before was not finished; codon %s comes before it", entries[next].CodonID)
 	case at >= 0 && len(attempts) > 0:
 		return "waiting", fmt.Sprintf("what it did before was left behind when the execution went back; codon %s comes before it", entries[next].CodonID)
 	case at >= 0:
