@@ -39,7 +39,13 @@ func (a Answer) Verb() string { return verb(a.Status) }
 func Decide(s *state.State, a Answer, now state.Time) (t *state.GateAnswered, about *state.Gate, err error) {
 	g := At(s)
 	if g != nil && g.Waiting() && a.means(g.Request) && !a.isAboutEarlier(s, g.Request) {
-		return a.to(g, now)
+		if t, about, err = a.to(g, now); err == nil {
+			err = a.fits(s, g)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		return t, about, nil
 	}
 	if r := a.before(s, g); r != nil {
 		same := r.Status == a.Status && (a.Reply == "" || a.Reply == r.Answer.Reply)
@@ -106,6 +112,32 @@ func (a Answer) to(g *Standing, now state.Time) (*state.GateAnswered, *state.Gat
 		return nil, nil, &exitcode.UsageError{Why: fmt.Sprintf("gate %s asks for a reply: `%s`", r.Gate, approveCommand(r))}
 	}
 	return &state.GateAnswered{Number: g.Request.Number, Status: a.Status, Answer: state.GateAnswer{Time: now, By: a.By, Reply: a.Reply}}, g.Request, nil
+}
+
+// mostSaid is how many bytes a codon can be told. An environment variable of Linux holds 131,072
+// with its name, and HANK_REPLY has what was said at all gates right before the codon.
+const mostSaid = 128_000
+
+// fits refuses a reply with which the codon that gets it would be told more than it can be.
+func (a Answer) fits(s *state.State, g *Standing) error {
+	index := s.Next()
+	var earlier *state.Codon
+	if a.Status == state.GateRejected {
+		index = s.PlanIndex(g.Codon.CodonID)
+	} else if r := s.RunAtPosition(); r != nil && r.Len() > 0 && index < len(s.ExecutionPlan()) {
+		if last := r.Codon(r.Len() - 1); last.FailedAtGate() && last.CodonID == s.ExecutionPlan()[index].CodonID {
+			earlier = last
+		}
+	}
+	before := len(Words(s, index, earlier))
+	if a.Reply == "" || before+len(a.Reply) <= mostSaid {
+		return nil
+	}
+	why := fmt.Sprintf("the reply at gate %s has %d bytes, and a codon can be told %d", g.Name, len(a.Reply), mostSaid)
+	if before > 0 {
+		why += fmt.Sprintf("; %d of them were said at the gates before", before)
+	}
+	return &exitcode.UsageError{Why: why + ": give a shorter reply, and put long text into a file that it names"}
 }
 
 // means reports whether a request is one at the gate that the answer names, of whichever

@@ -199,6 +199,50 @@ func TestGatesAreComeToInTheOrderOfThePlan(t *testing.T) {
 	}
 }
 
+// What is said at the gates right before a codon reaches it together, and no environment holds more.
+// What it could not be told is refused, and a shorter reply is taken.
+func TestAReplyThatItsCodonCannotBeTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, gated(1))
+	w.run("r")
+	w.complete()
+	long := strings.Repeat("x", mostSaid*2/3)
+	refused := func(name string, status state.GateStatus, reply string, want ...string) {
+		t.Helper()
+		var usage *exitcode.UsageError
+		move, _, err := Decide(w.s, Answer{Gate: name, Status: status, Reply: reply}, w.clock)
+		if move != nil || !errors.As(err, &usage) {
+			t.Fatalf("%s %s: %v, %v", status, name, move, err)
+		}
+		for _, part := range want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s %s: %v, want %q", status, name, err, part)
+			}
+		}
+	}
+	w.ask("a-ok")
+	refused("a-ok", state.GateApproved, long+long, fmt.Sprintf("the reply at gate a-ok has %d bytes, and a codon can be told %d:", 2*len(long), mostSaid))
+	w.answer("a-ok", state.GateApproved, long)
+	w.ask("l-ok")
+	refused("l-ok", state.GateApproved, long, fmt.Sprintf("; %d of them were said at the gates before:", len(long)))
+	w.answer("l-ok", state.GateApproved, "short")
+	w.complete()
+
+	// The no that has failed an attempt is told with the yes to the next one.
+	w.ask("b-ok#0")
+	w.answer("b-ok#0", state.GateApproved, "")
+	w.ask("c-ok")
+	w.answer("c-ok", state.GateRejected, long)
+	w.do(At(w.s).Fail(w.s, "r", w.clock, w.s.Base, 1)...)
+	w.ask("c-ok")
+	refused("c-ok", state.GateApproved, long, "were said at the gates before")
+	refused("c-ok", state.GateRejected, long+long)
+	w.answer("c-ok", state.GateApproved, "")
+	if got := Words(w.s, w.s.Next(), w.s.Newest().Codon(w.s.Newest().Len()-1)); got != long {
+		t.Errorf("the codon is told %d bytes, want %d", len(got), len(long))
+	}
+}
+
 // What was answered at a gate about one checkpoint can be said again, whatever was
 // answered there about another one.
 func TestTheSameAnswerAgainIsAboutItsCheckpoint(t *testing.T) {
