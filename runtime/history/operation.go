@@ -63,8 +63,9 @@ func (o *RollbackOptions) asOperation(preview *Preview) (*state.Operation, error
 }
 
 // KeepAnswer records what the operation of a move was answered, so that it is answered
-// the same again.
-func KeepAnswer(ctx context.Context, o RollbackOptions, answer any) error {
+// the same again. Of a repeated command the move may have been finished by another opening,
+// which says in no event that it is complete.
+func KeepAnswer(ctx context.Context, o RollbackOptions, repeats bool, answer any) error {
 	root, err := Locate(o.Execution)
 	if err != nil || o.Operation == nil {
 		return err
@@ -82,6 +83,9 @@ func KeepAnswer(ctx context.Context, o RollbackOptions, answer any) error {
 		if t.Operation.Safety, t.Operation.Time = known.Safety, known.Time; known.Answered {
 			return x.Close()
 		}
+	}
+	if repeats && len(o.Paths) == 0 {
+		noteFinished(x)
 	}
 	return errors.Join(x.Record(t), x.Close())
 }

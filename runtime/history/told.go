@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"hank/internal/term"
 	"hank/recovery/execution"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // mostProcessed is how many codons a rollback.started names at most.
@@ -64,11 +67,37 @@ func noteStarted(x *execution.Execution, target Target, superseded []Target, pat
 		}
 	}
 	_ = x.Note("rollback.started", e)
-	done := rollbackCompleted{FromRun: e.FromRun, Checkpoint: target.SHA, CodonID: e.ToCodon, CheckpointType: target.Kind}
-	if at := s.PlanIndex(target.CodonID); at >= 0 {
+	done := e.completed(s)
+	return func() { _ = x.Note("rollback.completed", done) }
+}
+
+// noteFinished says that a move back is done which a crash has interrupted, and another opening
+// has finished. It says nothing where that is said, or the execution is elsewhere by now.
+// Complexity: the journal.
+func noteFinished(x *execution.Execution) {
+	var open *rollbackStarted
+	want := func(quotedType, _ []byte) bool { return strings.HasPrefix(string(quotedType), `"rollback.`) }
+	err := journal.ReadWanted(x.FS, x.Layout.Events(), 0, want, func(e journal.Event) error {
+		if open = nil; e.Type != "rollback.started" {
+			return nil
+		}
+		open = &rollbackStarted{}
+		return json.Unmarshal(e.Data, open)
+	})
+	if at := x.State().Position; err == nil && open != nil && at != nil && at.CheckpointSHA == open.ToCheckpoint {
+		_ = x.Note("rollback.completed", open.completed(x.State()))
+	}
+}
+
+func (e *rollbackStarted) completed(s *state.State) rollbackCompleted {
+	done := rollbackCompleted{FromRun: e.FromRun, Checkpoint: e.ToCheckpoint, CodonID: e.ToCodon, CheckpointType: e.CheckpointType}
+	if e.ToCodon == nil {
+		return done
+	}
+	if at := s.PlanIndex(*e.ToCodon); at >= 0 {
 		done.CodonName = orNull(s.ExecutionPlan()[at].Codon.Name)
 	}
-	return func() { _ = x.Note("rollback.completed", done) }
+	return done
 }
 
 // orNull is nil for what there is none of.

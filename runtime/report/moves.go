@@ -168,5 +168,5 @@ func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.Ro
 		m.Safety = done.Safety // which was not known before
 	}
 	m.Follows = next
-	return m, history.KeepAnswer(ctx, o, m)
+	return m, history.KeepAnswer(ctx, o, done.Repeats != nil, m)
 }
