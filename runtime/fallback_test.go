@@ -61,7 +61,7 @@ func TestACodonFallsBack(t *testing.T) {
 		t.Errorf("it said %s", said)
 	}
 	s.fsck()
-	if w := why.Explain(s.view().State, "a", nil, false, time.Now()); !strings.Contains(w.Attempts[len(w.Attempts)-1].Because+w.Attempts[0].Because, "the provider did not let attempt 1 work") {
+	if w := why.Explain(s.view().State, "a", nil, "", false, time.Now()); !strings.Contains(w.Attempts[len(w.Attempts)-1].Because+w.Attempts[0].Because, "the provider did not let attempt 1 work") {
 		t.Errorf("it is explained by %+v", w.Attempts)
 	}
 

@@ -86,41 +86,13 @@ func (d *driver) noteIteration(index int, final *state.Codon, o plan.Outcome) {
 // judgeLeft judges the iteration that the execution is at the end of, if a crash or a stop
 // has come before its verdict.
 func (d *driver) judgeLeft(ctx context.Context) (*verdict.Outcome, error) {
-	index, held, final := awaited(d.x.State(), d.program)
+	index, held, final := history.Awaited(d.x.State(), d.program)
 	if final == nil {
 		return nil, nil
 	}
 	end, err := d.judge(ctx, index, held, final)
 	d.lookAhead(d.x.State().Next())
 	return end, err
-}
-
-// awaited is the record on whose iteration the plan waits for a verdict, the run that has
-// it, and where in the plan it is; nil if it waits for none.
-func awaited(s *state.State, p *plan.Program) (index int, held *state.Run, final *state.Codon) {
-	done, entries := s.Finished(), s.ExecutionPlan()
-	if index = len(done) - 1; index < 0 || done[index].LoopContext == nil {
-		return 0, nil, nil
-	}
-	var rest []plan.Entry
-	for _, e := range entries[index+1 : min(index+2, len(entries))] {
-		rest = append(rest, e.Entry)
-	}
-	if o, _ := githistory.Outcomes(p.Hank.Items, s)(done[index].CodonID); p.AwaitsVerdict(entries[index].Entry, rest, o) {
-		for step := range s.Backward() {
-			if step.Codon == done[index] {
-				return index, step.Run, step.Codon
-			}
-		}
-	}
-	return 0, nil, nil
-}
-
-// AwaitsVerdict reports whether it is to be decided first whether the loop that an execution
-// is at the end of continues: no codon is next before that.
-func AwaitsVerdict(s *state.State, p *plan.Program) bool {
-	_, _, final := awaited(s, p)
-	return final != nil
 }
 
 // ask asks the voters about the iteration that a record has ended.

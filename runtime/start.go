@@ -12,6 +12,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/runtime/exitcode"
 	"hank/runtime/gate"
+	"hank/runtime/history"
 	"hank/runtime/startpoint"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -23,7 +24,7 @@ import (
 func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 	s := d.x.State()
 	d.still = time.Now()
-	at := startpoint.Situation{State: s, From: d.from, Replaced: d.replaced, ArchiveDue: d.archiveMissing(), VerdictDue: AwaitsVerdict(s, d.program)}
+	at := startpoint.Situation{State: s, From: d.from, Replaced: d.replaced, ArchiveDue: d.archiveMissing(), VerdictDue: history.AwaitsVerdict(s, d.program)}
 	st, err := d.decided(at)
 	if err != nil {
 		return st, err

@@ -15,6 +15,7 @@ import (
 	"hank/runtime/budget"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
+	"hank/runtime/history"
 	"hank/runtime/notices"
 	"hank/runtime/progress"
 	"hank/runtime/retry"
@@ -60,7 +61,7 @@ func (d *driver) drive(ctx context.Context) (verdict.Outcome, error) {
 	s := d.x.State()
 	d.settle()
 	next := s.Next()
-	index, _, left := awaited(s, d.program)
+	index, _, left := history.Awaited(s, d.program)
 	if left != nil {
 		next = index // its loop may continue
 	}

@@ -384,7 +384,7 @@ func (f *foreseen) ended(ctx context.Context, s *state.State, store *checkpoint.
 
 // decide works out where the command would begin, as the runtime does.
 func (f *foreseen) decide(ctx context.Context, s *state.State, store *checkpoint.Store, from *history.Target, r request.Request, a request.Answers) (startpoint.Start, error) {
-	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from, VerdictDue: runtime.AwaitsVerdict(s, f.Program)}, r, a)
+	st, err := startpoint.Decide(startpoint.Situation{State: s, From: from, VerdictDue: history.AwaitsVerdict(s, f.Program)}, r, a)
 	if err == nil && st.Target != "" && from == nil {
 		if whole, unknown := store.IsComplete(ctx, checkpoint.SHA(st.Target)); unknown == nil && !whole {
 			st, err = startpoint.Decide(startpoint.Situation{State: s, Lost: true}, r, a)
@@ -428,7 +428,7 @@ func (f *foreseen) beginAt(ctx context.Context, s *state.State, st startpoint.St
 // run foresees what comes first: the end of the hank, a gate, or the agents of what is to run.
 // early: the command would end before it looks at the workspace.
 func (f *foreseen) run(ctx context.Context, st startpoint.Start, r request.Request, a request.Answers) (early bool, err error) {
-	if f.Awaits = st.End == nil && runtime.AwaitsVerdict(f.State, f.Program); f.Awaits {
+	if f.Awaits = st.End == nil && history.AwaitsVerdict(f.State, f.Program); f.Awaits {
 		f.remark(fmt.Sprintf("whether loop %s continues is decided first", f.Entries[f.State.Next()-1].LoopContext.LoopID))
 	}
 	if st.End != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hank/plan"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -29,26 +30,60 @@ func Concluded(s *state.State) (*state.State, error) {
 }
 
 // Ahead is the state that the plan of the next run is to be read from: a codon that had ended before its
-// checkpoint was made is concluded, and what follows from that is laid out.
-func Ahead(v *recovery.View) *state.State {
+// checkpoint was made is concluded, and what follows from that is laid out. Whether the loop
+// undecided continues is decided first, and no codon is next before that.
+func Ahead(v *recovery.View) (ahead *state.State, undecided state.CodonID) {
 	if v.Unrecorded() == nil {
-		return v.State
+		return v.State, v.AwaitsVerdict()
 	}
 	store, err := v.Store()
 	if err != nil {
-		return v.State
+		return v.State, ""
 	}
 	defer store.Close()
 	program, err := githistory.LoadProgram(store, v.State.Program)
 	if err != nil {
-		return v.State
+		return v.State, ""
 	}
-	if s, err := Concluded(v.State); err == nil {
-		if s, err = githistory.WithPlan(s, program); err == nil {
-			return s
+	s, err := Concluded(v.State)
+	if err == nil {
+		s, err = githistory.WithPlan(s, program)
+	}
+	if err != nil {
+		return v.State, ""
+	}
+	if _, _, final := Awaited(s, program); final != nil {
+		undecided = final.LoopContext.LoopID
+	}
+	return s, undecided
+}
+
+// Awaited is the record on whose iteration the plan waits for a verdict, the run that has
+// it, and where in the plan it is; nil if it waits for none.
+func Awaited(s *state.State, p *plan.Program) (index int, held *state.Run, final *state.Codon) {
+	done, entries := s.Finished(), s.ExecutionPlan()
+	if index = len(done) - 1; index < 0 || done[index].LoopContext == nil {
+		return 0, nil, nil
+	}
+	var rest []plan.Entry
+	for _, e := range entries[index+1 : min(index+2, len(entries))] {
+		rest = append(rest, e.Entry)
+	}
+	if o, _ := githistory.Outcomes(p.Hank.Items, s)(done[index].CodonID); p.AwaitsVerdict(entries[index].Entry, rest, o) {
+		for step := range s.Backward() {
+			if step.Codon == done[index] {
+				return index, step.Run, step.Codon
+			}
 		}
 	}
-	return v.State
+	return 0, nil, nil
+}
+
+// AwaitsVerdict reports whether it is to be decided first whether the loop that an execution
+// is at the end of continues: no codon is next before that.
+func AwaitsVerdict(s *state.State, p *plan.Program) bool {
+	_, _, final := Awaited(s, p)
+	return final != nil
 }
 
 // Closed is the state in which the next opening leaves the newest run, if it is over without having

@@ -65,13 +65,13 @@ func (n *Node) Elapsed(now time.Time) time.Duration {
 func (v *View) Tree() *Tree {
 	s := v.State
 	t, codons := &Tree{}, map[state.CodonID]*Node{}
-	next := s.Next()
+	next, undecided := s.Next(), v.base.AwaitsVerdict() != "" // then which codon is next
 	newest := map[state.CodonID]state.LineageEntry{}
 	for _, step := range s.LineagePath() {
 		newest[step.Codon.CodonID] = step
 	}
 	for i, e := range s.ExecutionPlan() {
-		n := &Node{Codon: e.CodonID, Name: e.Codon.Name, Model: e.Codon.Model.String(), Next: i == next, plan: e}
+		n := &Node{Codon: e.CodonID, Name: e.Codon.Name, Model: e.Codon.Model.String(), Next: i == next && !undecided, plan: e}
 		codons[e.CodonID] = n
 		if at := newest[e.CodonID]; at.Codon != nil && (i < next || i == next && !at.Codon.Settled()) {
 			n.record(v, at)

@@ -54,7 +54,7 @@ type Status struct {
 	Planned   int             `json:"codonsPlanned"` // in the plan by now: a loop adds an iteration when the one before it has ended
 	Extent    plan.Extent     `json:"-"`             // what that comes to
 	Next      state.CodonID   `json:"nextCodon,omitempty"`
-	Awaits    state.CodonID   `json:"awaitsVerdict,omitempty"` // the loop about which the next run decides first: it may continue before nextCodon
+	Awaits    state.CodonID   `json:"awaitsVerdict,omitempty"` // the loop about which the next run decides first: which codon is next depends on it
 	LiveCodon *state.Codon    `json:"liveCodon,omitempty"`
 	LastCodon *state.Codon    `json:"lastCodon,omitempty"`
 	state.Bill
@@ -231,8 +231,9 @@ func statusOf(v *recovery.View, weight layout.Weight, in config.Layers) Status {
 		s.Findings = deferred(s.Findings)
 	}
 	s.Name, s.Began, s.Worked = hankName(v), began(v), worked(v).Seconds()
-	s.Next, _ = v.Head.Next()
-	s.Awaits = v.AwaitsVerdict()
+	if s.Awaits = v.AwaitsVerdict(); s.Awaits == "" {
+		s.Next, _ = v.Head.Next()
+	}
 	s.LastEvent = lastEventAt(filepath.Join(v.Layout.Events(), "events.jsonl"))
 	if run := standing(st); run != nil {
 		s.ofRun(v, run)
@@ -551,9 +552,11 @@ func (s *Status) gates(v *recovery.View, now time.Time) {
 		if whole, err := recovery.Read(v.Layout.Root); err == nil {
 			v = whole
 		}
-		st := history.Ahead(v)
+		st, undecided := history.Ahead(v)
 		if ended {
-			s.Next = history.NextID(st)
+			if s.Next, s.Awaits = "", undecided; undecided == "" {
+				s.Next = history.NextID(st)
+			}
 		}
 		s.gatesOf(st, now)
 	}

@@ -31,7 +31,7 @@ func WhyAfter(v *recovery.View, name string, moves []why.Move) (why.Explanation,
 	if err != nil {
 		return why.Explanation{}, err
 	}
-	return why.Explain(v.State, id, moves, v.State.Newest() != nil && v.Crashed(v.State.Newest()), time.Now()), nil
+	return why.Explain(v.State, id, moves, v.AwaitsVerdict(), v.State.Newest() != nil && v.Crashed(v.State.Newest()), time.Now()), nil
 }
 
 // mostExplained is how many attempts fit on a screen.

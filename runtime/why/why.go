@@ -89,9 +89,10 @@ type Explanation struct {
 }
 
 // Explain concludes what there is to say. The moves are in the order of the journal; nil
-// where it is not there. crashed: the newest run is over without having said so.
+// where it is not there. crashed: the newest run is over without having said so. undecided: the loop
+// of which it is decided first whether it continues; empty: none.
 // Complexity: all records.
-func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now time.Time) Explanation {
+func Explain(s *state.State, id state.CodonID, moves []Move, undecided plan.CodonID, crashed bool, now time.Time) Explanation {
 	e := Explanation{Schema: 1, CodonID: id, Attempts: []Attempt{}}
 	counts, left := counted(s), LeftBehind(s)
 	for _, run := range s.Runs { // newest first
@@ -108,7 +109,7 @@ func Explain(s *state.State, id state.CodonID, moves []Move, crashed bool, now t
 			}
 		}
 	}
-	e.Standing, e.Summary = standing(s, id, e.Attempts, crashed, now)
+	e.Standing, e.Summary = standing(s, id, e.Attempts, undecided, crashed, now)
 	if s.Hold != nil && s.PlanIndex(id) == s.Next() && e.Standing != "running" {
 		e.Summary += "; the execution is held, and nothing runs before `hank release`"
 	}
@@ -316,7 +317,7 @@ func onward(c, next *state.Codon, run *state.Run, crashed bool) string {
 }
 
 // standing is where a codon is in the plan now.
-func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool, now time.Time) (string, string) {
+func standing(s *state.State, id state.CodonID, attempts []Attempt, undecided plan.CodonID, crashed bool, now time.Time) (string, string) {
 	finished := s.Finished()
 	at, next := s.PlanIndex(id), len(finished)
 	entries := s.ExecutionPlan()
@@ -333,6 +334,10 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 		return "failed", fmt.Sprintf("its gate %s was not passed (%s): the next run has it fail, and its onFailure applies", refused.Name, refused.Why(now))
 	case at >= 0 && at < next:
 		return "finished", fmt.Sprintf("it is finished (%s), and does not run again unless you go back to before it: `hank retry %s`", ending(finished[at]), shell.Quote(string(id)))
+	case at >= 0 && undecided != "" && len(attempts) > 0:
+		return "waiting", fmt.Sprintf("it is not finished; whether loop %s continues is decided first", undecided)
+	case at >= 0 && undecided != "":
+		return "waiting", fmt.Sprintf("it has not run yet; whether loop %s continues is decided first", undecided)
 	case newest != nil && !newest.Status.Terminal() && crashed:
 		return "interrupted", "it was interrupted by a crash, and `hank run` continues or repeats it"
 	case newest != nil && !newest.Status.Terminal():
@@ -381,7 +386,7 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, crashed bool
 	case len(attempts) > 0:
 		return "abandoned", "it ran, but is not in the plan any more: the execution went back, its loop ended earlier, or the hank was changed"
 	}
-	return "unplanned", unplanned(s, id)
+	return "unplanned", unplanned(s, id, undecided)
 }
 
 // wasFinished reports whether the newest record of a codon on the lineage path is settled.
@@ -395,7 +400,7 @@ func wasFinished(s *state.State, id state.CodonID) bool {
 }
 
 // unplanned says why an iteration of a loop is not in the plan.
-func unplanned(s *state.State, id state.CodonID) string {
+func unplanned(s *state.State, id state.CodonID, undecided plan.CodonID) string {
 	name, _, _ := strings.Cut(string(id), "#")
 	for _, step := range slices.Backward(s.LineagePath()) {
 		c := step.Codon
@@ -408,6 +413,9 @@ func unplanned(s *state.State, id state.CodonID) string {
 		next := s.Next()
 		if i < 0 || next < len(s.ExecutionPlan()) && sameLoop(s.ExecutionPlan()[next].LoopContext, c.LoopContext) {
 			continue
+		}
+		if c.LoopContext.LoopID == undecided {
+			return fmt.Sprintf("it is not in the plan yet: whether loop %s continues is decided first", undecided)
 		}
 		text := fmt.Sprintf("it does not come: the loop %s ended with iteration %d", c.LoopContext.LoopID, c.LoopContext.Iteration)
 		if j := step.Run.Judgement(c); j != nil && j.Reason != "" {

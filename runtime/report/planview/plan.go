@@ -34,6 +34,8 @@ type Plan struct {
 	Unread string `json:"-"` // why prompts, loops and budgets are not told; empty: they are
 
 	laidOut int
+
+	undecided state.CodonID // the loop of which the next run decides first whether it continues
 }
 
 // Total is how many codons a plan comes to in the end.
@@ -118,7 +120,7 @@ func Initial(path string, program *plan.Program) *Plan {
 
 // Of is the plan of an execution, with what has run; nil if it has none yet.
 func Of(v *recovery.View) *Plan {
-	ahead := history.Ahead(v)
+	ahead, undecided := history.Ahead(v)
 	entries := ahead.ExecutionPlan()
 	if len(entries) == 0 {
 		return nil
@@ -126,9 +128,11 @@ func Of(v *recovery.View) *Plan {
 	p := &Plan{Schema: 1, Execution: v.Layout.Root, Hank: v.Meta.HankPath, Codons: []Planned{}, laidOut: len(entries)}
 	p.total(v.Extent())
 	next := ahead.Next()
-	refused := false // then it is not known which codon is next
-	if v.AwaitsVerdict() == "" {
-		p.NextGate, refused = gate.Ask(ahead, time.Now())
+	p.undecided = undecided
+	unknown := undecided != "" // which codon is next
+	if !unknown {
+		p.NextGate, unknown = gate.Ask(ahead, time.Now())
+		unknown = unknown && !v.Live
 	}
 	newest := map[state.CodonID]state.LineageEntry{}
 	for _, step := range v.State.LineagePath() {
@@ -138,7 +142,7 @@ func Of(v *recovery.View) *Plan {
 	x.program, p.Unread = frozen(v)
 	for i, e := range entries {
 		entry := x.entry(i, e.Entry)
-		entry.Next = i == next && (!refused || v.Live)
+		entry.Next = i == next && !unknown
 		if at := newest[e.CodonID]; at.Codon != nil && (i < next || i == next && !at.Codon.Settled()) {
 			entry.Status, entry.Checkpoint = at.Codon.Status, at.Codon.Checkpoint()
 			entry.Verdict, entry.But = verdict.OfCodon(at.Codon, verdict.OfRun(v, at.Run)), verdict.Qualification(at.Codon)
@@ -283,11 +287,18 @@ func (p *Plan) total(e plan.Extent) {
 // Begun reports whether a codon of the plan has run, or is next in an execution.
 func (p *Plan) Begun() bool { return p.Execution != "" }
 
-// More says what the list has not: the iterations that loops add when they begin; empty
-// if there are none.
+// More says what the list has not: the iterations that loops add when they begin, and that it
+// is undecided whether one comes next; empty if there are none.
 func (p *Plan) More() string {
-	if p.laidOut == p.Total.Codons && !p.Total.Open {
+	text := "loops are laid out one iteration at a time: " + p.Total.extent.Text() + " codons in all"
+	decided := "whether loop " + string(p.undecided) + " continues is decided first"
+	switch whole := p.laidOut == p.Total.Codons && !p.Total.Open; {
+	case p.undecided != "" && whole:
+		return decided
+	case p.undecided != "":
+		return text + "; " + decided
+	case whole:
 		return ""
 	}
-	return "loops are laid out one iteration at a time: " + p.Total.extent.Text() + " codons in all"
+	return text
 }
