@@ -81,7 +81,7 @@ Exit code 0: printed; 2: unknown WAY or RUN.`,
 				remark("note: no price is known for %s tokens of %s: what they cost is in no sum\n", humanize.Comma(u.Tokens), term.Count(int(u.Attempts), "attempt"))
 			}
 			if err == nil && sums.NoIndex != "" {
-				remark("note: summed up without the cost index: %s\n", sums.NoIndex)
+				remark("note: summed up without the cost index, which changes no sum: %s\n", sums.NoIndex)
 			}
 			return err
 		},

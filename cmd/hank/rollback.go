@@ -129,7 +129,7 @@ func tellMoved(c *cli.Context, o history.RollbackOptions, done *history.RolledBa
 	follows := report.FollowsIn(o.Execution, settingsHere(c))
 	moved, err := report.AnswerMove(c.Context, o, done, follows)
 	if err != nil {
-		remark("hank: %s\n", forThis(c, err.Error()))
+		remark("note: %s\n", forThis(c, err.Error()))
 	}
 	next := commandForThis(c, moved.Command)
 	moved.Gate = moved.Gate.In(executionOption(c))

@@ -2,9 +2,12 @@ package report
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"hank/checkpoint/diff"
+	"hank/recovery/lock"
 	"hank/runtime/history"
 	"hank/runtime/operation"
 	"hank/runtime/preview"
@@ -168,5 +171,17 @@ func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.Ro
 		m.Safety = done.Safety // which was not known before
 	}
 	m.Follows = next
-	return m, history.KeepAnswer(ctx, o, done.Repeats != nil, m)
+	return m, notRecorded(history.KeepAnswer(ctx, o, done.Repeats != nil, m))
+}
+
+// notRecorded says of a move that is complete that its answer is not recorded. Nothing is refused.
+func notRecorded(err error) error {
+	var held *lock.HeldError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &held):
+		err = errors.New("another command holds the execution")
+	}
+	return fmt.Errorf("this is done, but its answer could not be recorded: %w; the same command with the same --op-id records it, and moves nothing", err)
 }

@@ -14,7 +14,7 @@ import (
 type BusyError struct{ Dir string }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the cost index %s is in use by another process; try again in a moment", e.Dir)
+	return fmt.Sprintf("the cost index %s is in use by another process", e.Dir)
 }
 
 // lockFile is the lock of an index, taken.
