@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -21,61 +22,73 @@ type answer struct {
 // message then counts as it was printed.
 const longestAnswer = 4 << 20
 
-// answersIn reads the answers in the files of a session, in their order. What cannot be read
-// tells nothing.
-func answersIn(dir, session string) (all []answer) {
-	names, err := sessionFiles(dir, session)
+// account follows the agent's files of a session while the agent writes to them.
+type account struct {
+	dir  string           // the agent's directory
+	read map[string]int64 // of each file: so much of it was read
+}
+
+func accountIn(dir string) *account { return &account{dir, map[string]int64{}} }
+
+// next reads the answers that have come since the last time, in the order of the files. What
+// cannot be read tells nothing.
+func (a *account) next(session string) (all []answer) {
+	names, err := sessionFiles(a.dir, session)
 	if err != nil {
 		return nil
 	}
 	at := map[string]int{}
 	for _, name := range names {
-		for _, a := range answersOf(filepath.Join(dir, name)) {
-			if i, known := at[a.id]; known { // a line for each of its blocks
-				all[i] = a
+		for _, one := range a.answersOf(filepath.Join(a.dir, name)) {
+			if i, known := at[one.id]; known { // a line for each of its blocks
+				all[i] = one
 				continue
 			}
-			at[a.id] = len(all)
-			all = append(all, a)
+			at[one.id] = len(all)
+			all = append(all, one)
 		}
 	}
 	return all
 }
 
-func answersOf(path string) (all []answer) {
+func (a *account) answersOf(path string) (all []answer) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
+	if _, err := f.Seek(a.read[path], io.SeekStart); err != nil {
+		return nil
+	}
 	lines := bufio.NewReaderSize(f, 64<<10)
 	var line []byte
-	whole := true
+	var length int64
 	for {
 		part, err := lines.ReadSlice('\n')
-		if whole = whole && len(line)+len(part) <= longestAnswer; whole {
+		if length += int64(len(part)); length <= longestAnswer {
 			line = append(line, part...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if err != nil { // what follows the last newline is torn
+		if err != nil { // what follows the last newline is torn, or not whole yet
 			return all
 		}
-		if whole && bytes.Contains(line, []byte(`"assistant"`)) {
+		if length <= longestAnswer && bytes.Contains(line, []byte(`"assistant"`)) {
 			entry := parse(line)
 			message := entry.object("message")
 			if entry.text("type") == "assistant" && message.text("stop_reason") != "" && message.text("model") != synthetic && message.text("id") != "" {
 				all = append(all, answer{message.text("id"), message.object("usage").tokens()})
 			}
 		}
-		line, whole = line[:0], true
+		a.read[path] += length
+		line, length = line[:0], 0
 	}
 }
 
 // SessionTokens implements harness.Metered. The reader does without; Account cannot.
 func (Harness) SessionTokens(req harness.Request) (sum state.Tokens, err error) {
-	for _, a := range answersIn(directory(req), req.Session) {
+	for _, a := range accountIn(directory(req)).next(req.Session) {
 		sum = sum.Add(a.used)
 	}
 	return sum, nil
@@ -93,7 +106,7 @@ func (Harness) Account(req harness.Request, session string) (all []harness.Usage
 		return nil
 	}
 	var sum state.Tokens
-	for _, a := range answersIn(dir, session) {
+	for _, a := range accountIn(dir).next(session) {
 		sum = sum.Add(a.used)
 		used := sum.Minus(before)
 		if min(used.Input, used.Output, used.CacheCreation, used.CacheRead) >= 0 && used.Sum() > 0 {

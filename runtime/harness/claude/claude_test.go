@@ -416,3 +416,48 @@ func TestATurnWithoutAResultHasTheFiguresOfTheAgentsFile(t *testing.T) {
 		t.Errorf("of a transcript: %+v", v.Usage)
 	}
 }
+
+// The output of an answer counts as soon as its tools have ended, not at the end of the turn
+// only: what the model has thought is in no text that the agent prints.
+func TestAnAnswerCountsInFullBeforeTheNextOne(t *testing.T) {
+	t.Parallel()
+	req := harness.Request{Home: t.TempDir(), Environ: []string{"ANTHROPIC_API_KEY=k"}}
+	dir := filepath.Join(req.Home, ".claude", "projects", "-w")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(dir, "s1.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	line := func(id, stop string, output int) string {
+		return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":"m","content":[{"type":"text","text":"I do it."}],"stop_reason":%s,"usage":{"input_tokens":100,"output_tokens":%d}}}`, id, stop, output)
+	}
+	const tool = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}}`
+	r := Harness{}.Reader(req)
+	var outputs []int64
+	for _, step := range []struct{ printed, kept string }{
+		{`{"type":"system","subtype":"init","session_id":"s1"}`, line("before", `"end_turn"`, 1000) + "\n"},
+		{line("a", "null", 1), line("a", `"tool_use"`, 500)}, // its end comes later
+		{tool, "\n"},
+		{line("b", "null", 1), line("b", `"tool_use"`, 30) + "\n"},
+		{tool, ""},
+		{line("c", "null", 1), ""},
+	} {
+		if _, err := file.WriteString(step.kept); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range r.Line([]byte(step.printed)) {
+			if u, is := o.(harness.Usage); is {
+				outputs = append(outputs, u.Tokens.Output)
+			}
+		}
+	}
+	if want := []int64{2, 500, 502, 530, 532}; !slices.Equal(outputs, want) {
+		t.Errorf("the outputs seen live are %v, want %v", outputs, want)
+	}
+	if v := r.End(-1, "SIGKILL"); v.Usage.Tokens.Output != 532 {
+		t.Errorf("at the end %+v", v.Usage)
+	}
+}

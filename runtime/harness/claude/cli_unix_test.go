@@ -30,7 +30,7 @@ func TestRealAgentWritesAndRemembers(t *testing.T) {
 	t.Parallel()
 	short.Skip(t)
 	s := agent.Remembers(t, scenarios["two turns of one session, the second with another system prompt"],
-		"SessionStarted Message ToolUse ToolResult Message Result", 4)
+		"SessionStarted Message ToolUse ToolResult Message Result", 5)
 	s.MustBeTold("assistant: I will write hello.txt.", "File created successfully")
 	turns := s.Server.Turns()
 	if last := turns[len(turns)-1]; !strings.Contains(last.System, "OTHER-SYSTEM-PROMPT") || strings.Contains(last.System, "FIRST-SYSTEM-PROMPT") {

@@ -15,17 +15,21 @@ import (
 
 // Reader implements harness.Harness.
 func (Harness) Reader(req harness.Request) harness.Reader {
-	return &reader{req: req, asked: req.Session, provider: provider(req), remedy: remedy(req), meter: meter{model: req.Model, before: req.SessionCost}}
+	r := &reader{asked: req.Session, provider: provider(req), remedy: remedy(req), meter: meter{model: req.Model, before: req.SessionCost}}
+	if req.Home != "" { // a transcript has none
+		r.account = accountIn(directory(req))
+	}
+	return r
 }
 
 // reader implements harness.Reader for --output-format stream-json.
 type reader struct {
-	req      harness.Request
 	asked    string // session to be continued
 	provider string // whom the agent asks, for people
 	remedy   string // what to do about a key or login that is refused
 	session  string // of the last init line
 	meter    meter
+	account  *account // nil: there is none to be read
 
 	result   fields // last result line
 	open     bool   // a turn began after it
@@ -51,7 +55,7 @@ func (r *reader) Line(line []byte) []harness.Observation {
 	case "assistant":
 		return r.assistant(event)
 	case "user":
-		return user(event)
+		return append(user(event), r.settle()...)
 	case "result":
 		return r.resultLine(event)
 	case "rate_limit_event":
@@ -255,6 +259,16 @@ func user(event fields) []harness.Observation {
 		}
 	}
 	return observations
+}
+
+// settle takes up what the agent's files say of the messages that are whole: those whose tools
+// have ended are.
+func (r *reader) settle() []harness.Observation {
+	if r.account == nil || len(r.meter.live) == 0 {
+		return nil
+	}
+	r.meter.settle(r.account.next(r.session))
+	return []harness.Observation{r.meter.usage()}
 }
 
 func (r *reader) resultLine(event fields) []harness.Observation {

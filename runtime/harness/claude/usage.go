@@ -10,9 +10,10 @@ import (
 // Until a result line comes, tokens are estimates from the assistant lines:
 // the agent prints one line per content block, all with the usage that the
 // message began with, so a message counts once, and its output is guessed from
-// the length of its text where that is more. A result line replaces the
-// estimates since the one before it by the agent's own figures. At an end without
-// one, the agent's file of the session has those of the messages that are whole.
+// the length of its text where that is more. When its tools have ended, and at an
+// end without a result line, the agent's file of the session has the figures of the
+// messages that are whole. A result line replaces all that since the one before it
+// by the agent's own sum.
 //
 // The figures are those of model_usage_since_last_result (2.1.329) where the
 // line has it. The line's usage leaves out what the agent asked its model on
@@ -34,8 +35,8 @@ type meter struct {
 // bytesPerToken is a common estimate for English text and code.
 const bytesPerToken = 4
 
-// settle replaces the estimates of whole messages by the agent's own figures, which its files
-// have after a turn without a result line too.
+// settle replaces the estimates of whole messages by the agent's own figures, as its files
+// have them.
 func (m *meter) settle(answers []answer) {
 	for _, a := range answers {
 		if old, live := m.live[a.id]; live {

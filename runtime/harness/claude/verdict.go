@@ -18,9 +18,7 @@ import (
 //  5. the exit status is 0.
 func (r *reader) End(exitCode int, signal string) harness.Verdict {
 	failure := r.failure(exitCode, signal)
-	if r.req.Home != "" && len(r.meter.live) > 0 { // a transcript has no home
-		r.meter.settle(answersIn(directory(r.req), r.session))
-	}
+	r.settle()
 	return harness.Verdict{
 		Success:         failure == nil,
 		ResultSeen:      r.result != nil && !r.open,
