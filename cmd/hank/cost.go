@@ -80,6 +80,12 @@ Exit code 0: printed; 2: unknown WAY or RUN.`,
 			if u := sums.Unpriced; err == nil && u.Attempts > 0 {
 				remark("note: no price is known for %s tokens of %s: what they cost is in no sum\n", humanize.Comma(u.Tokens), term.Count(int(u.Attempts), "attempt"))
 			}
+			if u := sums.Unreported; err == nil && u.Attempts > 0 {
+				remark("note: %s interrupted: what a request that was open then has cost is in no sum\n", term.Count(int(u.Attempts), "attempt"))
+			}
+			if u := sums.Unreported; err == nil && u.Calls > 0 {
+				remark("note: %s of sentinels without an answer, or without its use: what that cost is in no sum\n", term.Count(int(u.Calls), "call"))
+			}
 			if err == nil && sums.NoIndex != "" {
 				remark("note: summed up without the cost index, which changes no sum: %s\n", sums.NoIndex)
 			}

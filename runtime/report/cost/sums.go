@@ -10,6 +10,7 @@ import (
 
 	"hank/internal/term"
 	"hank/plan"
+	"hank/plan/kind"
 	"hank/recovery"
 	"hank/state"
 	"hank/state/costindex"
@@ -34,6 +35,8 @@ type Sums struct {
 	NoIndex   string `json:"noIndex,omitempty"`
 	// Unpriced are tokens of models without a known price: what they cost is in no sum.
 	Unpriced Unpriced `json:"unpriced"`
+	// Unreported is what was interrupted before it was told: what it cost is in no sum.
+	Unreported Unreported `json:"unreported"`
 
 	Run state.RunID `json:"-"` // the only one whose attempts are counted; empty: all are
 }
@@ -54,24 +57,66 @@ type Unpriced struct {
 	Tokens   int64 `json:"tokens"`
 }
 
-// unpricedOf counts what has no price in a run, or in all of them.
-func unpricedOf(s *state.State, run state.RunID) (u Unpriced) {
-	for _, r := range s.Runs {
-		for i := range r.Len() {
-			if c := r.Codon(i); run == "" || run == r.RunID {
-				tokens := c.UnpricedTokens
-				for _, s := range c.Sentinels.All() {
-					if s.Unpriced {
-						tokens += s.Tokens.Sum()
-					}
-				}
-				if tokens > 0 {
-					u.Attempts, u.Tokens = u.Attempts+1, u.Tokens+tokens
+// Unreported is what costs may leave out, because nobody has told of it.
+type Unreported struct {
+	// Attempts were killed, or ended by hank, while an agent asked a model for them. A request
+	// that was open then is in no sum.
+	Attempts int64 `json:"attempts"`
+	// Calls are those of sentinels without an answer, or with one that does not say what it used.
+	Calls int64 `json:"calls"`
+}
+
+// leftOut counts what has no price, and what nobody has told of, in a run, or in all of them.
+func leftOut(s *state.State, run state.RunID) (p Unpriced, r Unreported) {
+	for _, of := range s.Runs {
+		for i := range of.Len() {
+			c := of.Codon(i)
+			if run != "" && run != of.RunID {
+				continue
+			}
+			tokens := c.UnpricedTokens
+			for _, s := range c.Sentinels.All() {
+				if s.Unpriced {
+					tokens += s.Tokens.Sum()
 				}
 			}
+			if tokens > 0 {
+				p.Attempts, p.Tokens = p.Attempts+1, p.Tokens+tokens
+			}
+			u := unreported(c)
+			r.Attempts, r.Calls = r.Attempts+u.Attempts, r.Calls+u.Calls
 		}
 	}
+	return p, r
+}
+
+// unreported is what nobody has told of an attempt. Of one that goes on it is yet to come.
+func unreported(c *state.Codon) (u Unreported) {
+	if !c.Status.Terminal() {
+		return u
+	}
+	for _, s := range c.Sentinels.All() {
+		u.Calls += int64(s.OpenCalls + s.UncountedCalls)
+	}
+	if cutOff(c) {
+		u.Attempts = 1
+	}
 	return u
+}
+
+// cutOff reports whether the agent of an attempt did not end by itself, so that a request to
+// its model may have been open.
+func cutOff(c *state.Codon) bool {
+	if c.ClaudeLogPath == "" || c.Replayed() || !kind.Of(c.Harness).UsesModel {
+		return false
+	}
+	switch c.Interrupted {
+	case state.InterruptedByCrash, state.InterruptedBySignal, state.InterruptedByStop, state.InterruptedByPause, state.InterruptedByBudget:
+		return true
+	}
+	skipped := c.Status == state.Skipped && c.SkipReason == ""
+	late := c.FailureReason != nil && c.FailureReason.Type == state.FailTimeout
+	return skipped || late || c.BudgetExceeded != nil && !c.BudgetExceeded.Finished
 }
 
 // callsOf counts the requests of sentinels for each key of a query, and all of them.
@@ -135,7 +180,8 @@ func SumUp(v *recovery.View, q Query, ask func(string, costindex.By) (Answer, er
 	} else {
 		r = ofRun(v, by, q.Run)
 	}
-	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: q.By, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex, Run: q.Run, Unpriced: unpricedOf(v.State, q.Run)}
+	out := &Sums{Schema: 1, Execution: v.Layout.Root, By: q.By, Sums: []Sum{}, Total: sumOf(r.All), NoIndex: r.NoIndex, Run: q.Run}
+	out.Unpriced, out.Unreported = leftOut(v.State, q.Run)
 	if by == costindex.ByQuarter {
 		r.Totals, out.Zone = daysOf(r.Totals, q.Zone), zoneName(q.Zone)
 	}

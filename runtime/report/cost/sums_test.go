@@ -74,6 +74,33 @@ func TestCallsAreNoAttempts(t *testing.T) {
 	}
 }
 
+// What was cut off while a model worked may have cost more than it has told.
+func TestWhatWasCutOffIsUnreported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		record state.Codon
+		want   Unreported
+	}{
+		"killed":                 {state.Codon{Status: state.Failed, Harness: "codex", ClaudeLogPath: "l", Interrupted: state.InterruptedByCrash}, Unreported{Attempts: 1}},
+		"stopped":                {state.Codon{Status: state.Failed, Harness: "pi", ClaudeLogPath: "l", Interrupted: state.InterruptedByStop}, Unreported{Attempts: 1}},
+		"skipped":                {state.Codon{Status: state.Skipped, Harness: "pi", ClaudeLogPath: "l"}, Unreported{Attempts: 1}},
+		"too late":               {state.Codon{Status: state.Failed, Harness: "pi", ClaudeLogPath: "l", FailureReason: &state.FailureReason{Type: state.FailTimeout}}, Unreported{Attempts: 1}},
+		"a budget":               {state.Codon{Status: state.Completed, Harness: "claude", ClaudeLogPath: "l", BudgetExceeded: &state.BudgetExceeded{}}, Unreported{Attempts: 1}},
+		"a budget, at its end":   {state.Codon{Status: state.Completed, Harness: "claude", ClaudeLogPath: "l", BudgetExceeded: &state.BudgetExceeded{Finished: true}}, Unreported{}},
+		"before its agent":       {state.Codon{Status: state.Failed, Harness: "claude", Interrupted: state.InterruptedByCrash}, Unreported{}},
+		"a script":               {state.Codon{Status: state.Failed, Harness: "shell", ClaudeLogPath: "l", Interrupted: state.InterruptedByCrash}, Unreported{}},
+		"a replay":               {state.Codon{Status: state.Failed, Harness: "replay", ClaudeLogPath: "l", Interrupted: state.InterruptedByCrash}, Unreported{}},
+		"a limit":                {state.Codon{Status: state.Failed, Harness: "pi", ClaudeLogPath: "l", Interrupted: state.InterruptedByLimit}, Unreported{}},
+		"completed":              {state.Codon{Status: state.Completed, Harness: "pi", ClaudeLogPath: "l"}, Unreported{}},
+		"a sentinel's open call": {state.Codon{Status: state.Completed, Sentinels: &state.Sentinels{Executed: []state.Sentinel{{OpenCalls: 1, UncountedCalls: 2}}}}, Unreported{Calls: 3}},
+		"a call that goes on":    {state.Codon{Status: state.Running, Sentinels: &state.Sentinels{Loaded: []state.Sentinel{{OpenCalls: 1}}}}, Unreported{}},
+	} {
+		if got := unreported(&c.record); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
 // The calls of sentinels are counted under the keys of their costs.
 func TestCallsHaveTheKeysOfCosts(t *testing.T) {
 	t.Parallel()

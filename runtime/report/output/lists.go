@@ -33,6 +33,8 @@ type Costs struct {
 	NoIndex   string       `json:"noIndex,omitempty"`
 
 	Unpriced cost.Unpriced `json:"unpriced"` // of models without a known price: what these tokens cost is in no sum
+	// Unreported is what was interrupted before it was told: what it cost is in no sum.
+	Unreported cost.Unreported `json:"unreported"`
 }
 
 // Sum is the cost of all attempts that have a key in common.
@@ -43,7 +45,7 @@ type Sum struct {
 
 // CostsOf are costs as they are printed.
 func CostsOf(s *cost.Sums) *Costs {
-	out := &Costs{Schema: s.Schema, Execution: s.Execution, RunID: null(s.Run), By: s.By, Unpriced: s.Unpriced, TimeZone: null(s.Zone), NoIndex: s.NoIndex, Sums: make([]Sum, len(s.Sums)), Total: Sum{Sum: s.Total}}
+	out := &Costs{Schema: s.Schema, Execution: s.Execution, RunID: null(s.Run), By: s.By, Unpriced: s.Unpriced, Unreported: s.Unreported, TimeZone: null(s.Zone), NoIndex: s.NoIndex, Sums: make([]Sum, len(s.Sums)), Total: Sum{Sum: s.Total}}
 	for i, sum := range s.Sums {
 		out.Sums[i] = Sum{sum, null(sum.Key)}
 	}
