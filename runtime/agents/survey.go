@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -64,10 +65,19 @@ func Survey(ctx context.Context, p *plan.Program, environ []string) (all []Surve
 			if err != nil || h.Permission() == "" {
 				return
 			}
+			uses := ""
+			if b, is := h.(harness.Broker); is {
+				uses, _ = b.CheckProvider(c.Model.ProviderID, WithEnv(environ, c.Env))
+			}
 			if row, known := rows[name]; known && (problem == "" || row.Problem != "") {
+				if problem == "" && uses != "" && !slices.Contains(strings.Split(row.Credentials, ", "), uses) {
+					row.Credentials += ", " + uses
+					rows[name] = row
+				}
 				return
 			}
 			row := surveyed(name, found.Of(c))
+			row.Credentials = cmp.Or(uses, row.Credentials)
 			if row.Needed, row.Problem = true, problem; found[seat{agent: name}].Problem != "" && problem == "" && len(c.Env) > 0 {
 				row.Note = strings.TrimPrefix(fmt.Sprintf("%s; with the variables that codon %s sets (env)", row.Note, c.ID), "; ")
 			}

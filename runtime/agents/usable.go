@@ -29,7 +29,8 @@ func (a Found) Problem(c *plan.Codon, environ []string) string {
 		return name + " was not looked for"
 	}
 	if b, is := h.(harness.Broker); is && check.Problem == "" {
-		return b.CheckProvider(c.Model.ProviderID, WithEnv(environ, c.Env))
+		_, problem := b.CheckProvider(c.Model.ProviderID, WithEnv(environ, c.Env))
+		return problem
 	}
 	return check.Problem
 }

@@ -93,6 +93,31 @@ func TestAMissingKeyOfAProviderIsFoundBeforeTheRun(t *testing.T) {
 	}
 }
 
+// What an agent of many providers will use is what the hank's models need, and not what comes
+// first in the environment.
+func TestTheSurveyNamesTheKeysOfTheProviders(t *testing.T) {
+	t.Parallel()
+	environ := here(t, "ANTHROPIC_API_KEY=k", "OPENAI_API_KEY=k", "GROQ_API_KEY=k", "CODEX_API_KEY=k")
+	for codon, want := range map[string]string{
+		`"model": "pi/openai/gpt-5.5"`:                                             "OPENAI_API_KEY",
+		`"model": "opencode/openai/gpt-5.5"`:                                       "OPENAI_API_KEY",
+		`"model": "opencode/groq/m", "fallback": ["opencode/openai/gpt-5.5"]`:      "GROQ_API_KEY",
+		`"model": "pi/somewhere/m"`:                                                "ANTHROPIC_API_KEY",
+		`"model": "opencode/openai/gpt-5.5", "env": {"OPENAI_API_KEY": "another"}`: "OPENAI_API_KEY",
+	} {
+		for _, a := range Survey(t.Context(), programOf(t, codon), environ) {
+			if a.Needed && a.Credentials != want {
+				t.Errorf("%s uses %q, want %q", codon, a.Credentials, want)
+			}
+		}
+	}
+	for _, a := range Survey(t.Context(), nil, here(t, "CODEX_API_KEY=k")) {
+		if a.Agent != "codex" && a.Credentials != "" {
+			t.Errorf("%s uses %q", a.Agent, a.Credentials)
+		}
+	}
+}
+
 // A key or a program that only a codon sets is found for this codon and for no other, also
 // where the plan comes from the state, which has no value of it.
 func TestWhatACodonSetsCountsForItsAgent(t *testing.T) {

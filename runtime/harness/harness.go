@@ -101,10 +101,11 @@ type Accounting interface {
 // Broker is a Harness whose agent works with the models of many providers, each with
 // credentials of its own.
 type Broker interface {
-	// CheckProvider says in one sentence with the remedy that the agent has no credentials
-	// for a provider, as hank's lists call it, in an environment with the codon's own
-	// variables; empty: it has some, or hank does not know where they may be.
-	CheckProvider(provider string, env []string) string
+	// CheckProvider looks for the credentials for a provider, as hank's lists call it, in an
+	// environment with the codon's own variables. uses is as Credentials of a Check, and
+	// problem says in one sentence with the remedy that there are none; both are empty where
+	// hank does not know where they may be.
+	CheckProvider(provider string, env []string) (uses, problem string)
 }
 
 // Check is what a preflight found out about an agent.

@@ -55,32 +55,33 @@ var providerKeys = map[string][]string{
 }
 
 // CheckProvider implements harness.Broker. It says something only of providers whose
-// variables are known, where no configuration of the user's can have a key either.
-func (Harness) CheckProvider(name string, environ []string) string {
+// variables are known, and of credentials that are missing where no configuration of the
+// user's can have a key either.
+func (Harness) CheckProvider(name string, environ []string) (uses, problem string) {
 	env := harness.NewEnviron(environ)
 	names, login := providerKeys[name], name
 	if name == loginProvider { // its login alone
 		names, login = nil, "openai"
 	} else if names == nil {
-		return ""
-	}
-	if len(configurations(env)) > 0 || env[inlineVariable] != "" || env["OPENCODE_AUTH_CONTENT"] != "" {
-		return ""
+		return "", ""
 	}
 	for _, v := range names {
 		if env[v] != "" {
-			return ""
+			return v, ""
 		}
 	}
-	_, text := readThrough(userDirectory(env, "XDG_DATA_HOME", dataDirectory), loginName)
+	if len(configurations(env)) > 0 || env[inlineVariable] != "" || env["OPENCODE_AUTH_CONTENT"] != "" {
+		return "", ""
+	}
+	file, text := readThrough(userDirectory(env, "XDG_DATA_HOME", dataDirectory), loginName)
 	var logins map[string]json.RawMessage
 	if json.Unmarshal(text, &logins) == nil && logins[login] != nil {
-		return ""
+		return "your login (" + file + ")", ""
 	}
 	if len(names) == 0 {
-		return "opencode has no login for " + login + "; run opencode auth login"
+		return "", "opencode has no login for " + login + "; run opencode auth login"
 	}
-	return fmt.Sprintf("opencode has no credentials for %s; set %s, or run opencode auth login", name, names[0])
+	return "", fmt.Sprintf("opencode has no credentials for %s; set %s, or run opencode auth login", name, names[0])
 }
 
 // versionOf is the version that the package of npm states which the program is of. Another

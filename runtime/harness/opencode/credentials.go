@@ -16,7 +16,8 @@ import (
 )
 
 // keys is the name of a variable that has the key of some provider; empty if there is none.
-// There are more than a hundred providers; nearly all call it NAME_API_KEY.
+// There are more than a hundred providers; nearly all call it NAME_API_KEY. CODEX_API_KEY is
+// read by Codex alone.
 func keys(env harness.Environ) string {
 	others := []string{
 		"AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -24,7 +25,7 @@ func keys(env harness.Environ) string {
 	}
 	var found []string
 	for name, value := range env {
-		if value != "" && (strings.HasSuffix(name, "_API_KEY") || slices.Contains(others, name)) {
+		if value != "" && (strings.HasSuffix(name, "_API_KEY") && name != "CODEX_API_KEY" || slices.Contains(others, name)) {
 			found = append(found, name)
 		}
 	}

@@ -34,14 +34,11 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 	env := harness.NewEnviron(environ)
 	from := credentials(env, "")
 	check.LoggedIn = from.is != none
-	check.Credentials = from.name
+	check.Credentials = from.String()
 	switch from.is {
 	case none:
 		check.Problem = "pi has no credentials; set the variable with the key of the model's provider, such as ANTHROPIC_API_KEY, or use /login in pi"
-	case custom:
-		check.Credentials = "your models (" + from.file + ")"
 	case stored, subscription:
-		check.Credentials = "your login (" + from.file + ")"
 		check.Note = fmt.Sprintf("no key of a provider is set: pi uses your own login by a link to %s, and renews it there; its settings and sessions are the execution's own", from.file)
 	}
 	return check
@@ -49,13 +46,17 @@ func (Harness) Check(ctx context.Context, environ []string) harness.Check {
 
 // CheckProvider implements harness.Broker. Only of providers whose variables are known is
 // anything said, and of none that can have credentials in files of a cloud.
-func (Harness) CheckProvider(name string, environ []string) string {
+func (Harness) CheckProvider(name string, environ []string) (uses, problem string) {
 	p := provider(name)
 	names := keys(p)
-	if p == "" || len(names) == 0 || cloudFiles[p] != nil || credentials(harness.NewEnviron(environ), p).is != none {
-		return ""
+	if p == "" || len(names) == 0 {
+		return "", ""
 	}
-	return fmt.Sprintf("pi has no credentials for %s; set %s, or use /login in pi", p, names[len(names)-1])
+	from := credentials(harness.NewEnviron(environ), p)
+	if from.is != none || cloudFiles[p] != nil {
+		return from.String(), ""
+	}
+	return "", fmt.Sprintf("pi has no credentials for %s; set %s, or use /login in pi", p, names[len(names)-1])
 }
 
 // oldest is the first version that was tried. What older ones do with the options of

@@ -50,6 +50,17 @@ var variables = map[string][]string{
 	"amazon-bedrock": {"AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE"},
 }
 
+// String is what a person is told of it; empty if there is none.
+func (s source) String() string {
+	switch s.is {
+	case custom:
+		return "your models (" + s.file + ")"
+	case stored, subscription:
+		return "your login (" + s.file + ")"
+	}
+	return s.name
+}
+
 // credentials finds those for a provider offline, in the order in which they count. Without
 // a provider it finds any.
 func credentials(env harness.Environ, provider string) source {
