@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -56,16 +55,10 @@ func (l *loader) copySource(pointer, ref string) {
 
 // copyTarget reports a target inside of a file that copies before it have made for certain, and
 // notes what this one makes.
-func (l *loader) copyTarget(pointer string, r Rig, files map[string]bool) {
-	to := path.Clean(r.Copy.To)
-	for file := range files {
-		if strings.HasPrefix(to, file+"/") && !r.AllowFailure && !l.out.AnyIDs {
-			l.report(l.hank.doc, pointer, "bad-target", "", "%q is a file that an earlier copy makes, and no directory", file)
-		}
-	}
-	maps.DeleteFunc(files, func(file string, _ bool) bool { return file == to || strings.HasPrefix(file, to+"/") })
-	if from := l.copies[path.Clean(r.Copy.From)]; from != nil && !from.Dir && !r.AllowFailure {
-		files[to] = true
+func (l *loader) copyTarget(pointer string, r Rig, made *steps.Targets) {
+	from := l.copies[path.Clean(r.Copy.From)]
+	if file := made.Copy(path.Clean(r.Copy.To), from != nil && !from.Dir && !r.AllowFailure); file != "" && !r.AllowFailure && !l.out.AnyIDs {
+		l.report(l.hank.doc, pointer, "bad-target", "", "%q is a file that an earlier copy makes, and no directory", file)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"hank/plan/diagnostic"
 	"hank/plan/frontmatter"
 	"hank/plan/model"
+	"hank/plan/steps"
 )
 
 // Load reads a hank and everything that it refers to, and reports everything
@@ -102,15 +103,15 @@ func (l *loader) references() {
 		c := p.codon
 		l.prompts(h.doc, p.pointer+"/promptFile", ".", c.PromptFile, kindOfPrompt(c))
 		l.prompts(h.doc, p.pointer+"/appendSystemPromptFile", ".", c.AppendSystemPromptFile, agentPrompt)
-		made := map[string]bool{}
+		var made steps.Targets
 		for i, r := range c.RigSetup {
 			if r.Copy == nil {
-				clear(made) // the command may have removed them
+				made = steps.Targets{} // the command may have removed them
 				continue
 			}
 			at := fmt.Sprintf("%s/rigSetup/%d/copy", p.pointer, i)
 			l.copySource(at+"/from", r.Copy.From)
-			l.copyTarget(at+"/to", r, made)
+			l.copyTarget(at+"/to", r, &made)
 		}
 		if len(ids) == 0 { // it is the first codon
 			l.firstTargets(p)

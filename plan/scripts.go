@@ -14,12 +14,16 @@ import (
 
 // Script is a text of a hank that sh is given.
 type Script struct {
-	Pointer string   // of the field that has it
-	Command bool     // a command of a rig, a check or a rule, and not the script of a codon
-	Owner   CodonID  // the codon or loop
-	Text    string   // with a word in place of each placeholder
-	Files   []string // the files whose texts are joined in it; none if it is in hank.json
+	Pointer string  // of the field that has it
+	Command bool    // a command of a rig, a check or a rule, and not the script of a codon
+	Owner   CodonID // the codon or loop
+	*ScriptText
+}
 
+// ScriptText is one for all codons that have the same files, however many there are.
+type ScriptText struct {
+	Text  string   // with a word in place of each placeholder
+	Files []string // whose texts are joined in it; none if it is in hank.json
 	parts []string // the texts of Files
 }
 
@@ -38,11 +42,13 @@ func (s Script) Place(line int) (file string, at int) {
 // of the hank.
 func (p *Program) Scripts() (all []Script) {
 	all = make([]Script, 0, len(p.Hank.places))
-	command := func(at place, pointer, run string) {
-		if run != "" {
-			all = append(all, Script{Pointer: at.pointer + pointer, Command: true, Owner: at.id(), Text: run})
+	joined := map[string]*ScriptText{}
+	add := func(at place, pointer, text string, command bool) {
+		if text != "" {
+			all = append(all, Script{at.pointer + pointer, command, at.id(), &ScriptText{Text: text}})
 		}
 	}
+	command := func(at place, pointer, run string) { add(at, pointer, run, true) }
 	rigs := func(at place, pointer string, rigs []Rig) {
 		for i, r := range rigs {
 			if r.Command != nil && !r.AllowFailure {
@@ -75,23 +81,19 @@ func (p *Program) Scripts() (all []Script) {
 		if !c.Model.Kind().RunsScript {
 			continue
 		}
-		s := Script{Pointer: at.pointer + "/promptText", Owner: c.ID, Text: c.PromptText}
-		if len(c.PromptFile) > 0 {
-			s.Pointer = at.pointer + "/promptFile"
-			parts, err := p.read(c, c.PromptFile)
-			if err != nil {
-				continue // the program has all files that it loaded
+		if len(c.PromptFile) == 0 {
+			add(at, "/promptText", p.Hank.known.Blank(c.PromptText, "x"), false)
+		} else if parts, err := p.read(c, c.PromptFile); err == nil { // the program has all files that it loaded
+			key := strings.Join(c.PromptFile, "\x00")
+			if joined[key] == nil {
+				joined[key] = &ScriptText{p.Hank.known.Blank(frontmatter.Join(parts), "x"), slices.Clone(c.PromptFile), parts}
+				for i, name := range c.PromptFile {
+					joined[key].Files[i] = path.Clean(name)
+				}
 			}
-			s.Text, s.parts = frontmatter.Join(parts), parts
-			for _, name := range c.PromptFile {
-				s.Files = append(s.Files, path.Clean(name))
-			}
+			all = append(all, Script{at.pointer + "/promptFile", false, c.ID, joined[key]})
 		}
-		s.Text = p.Hank.known.Blank(s.Text, "x")
-		all = append(all, s)
-		if c.ExhaustWithPrompt != "" {
-			all = append(all, Script{Pointer: at.pointer + "/exhaustWithPrompt", Owner: c.ID, Text: p.Hank.known.Blank(c.ExhaustWithPrompt, "x")})
-		}
+		add(at, "/exhaustWithPrompt", p.Hank.known.Blank(c.ExhaustWithPrompt, "x"), false)
 	}
 	return all
 }

@@ -122,6 +122,9 @@ func (p *Program) Resolve(e Entry) (Entry, error) {
 	if e.Codon == nil {
 		return e, fmt.Errorf("plan entry %q has no codon", e.CodonID)
 	}
+	if p.codons[e.Codon.ID] == e.Codon { // it has its texts
+		return e, nil
+	}
 	var missing error
 	resolved := e.mapTexts(func(text string, _ bool) (string, error) {
 		if !isPlaceholder(text) {

@@ -47,7 +47,7 @@ func scripts(ctx context.Context, p *plan.Program, all []plan.Script, environ []
 	problems := parseAll(ctx, sh, env["PATH"], all)
 	var found []diagnostic.Diagnostic
 	for _, s := range all {
-		why := problems[s.Text]
+		why := problems[s.ScriptText]
 		if why == "" {
 			continue
 		}
@@ -75,14 +75,21 @@ func scripts(ctx context.Context, p *plan.Program, all []plan.Script, environ []
 // parseAll says why sh cannot parse texts, by text. Equal ones are parsed once, and those
 // that every shell can parse for sure, without it: a process for each of 10,000 scripts
 // takes a minute.
-func parseAll(ctx context.Context, sh, path string, scripts []plan.Script) map[string]string {
+func parseAll(ctx context.Context, sh, path string, scripts []plan.Script) map[*plan.ScriptText]string {
 	var texts []string
-	seen := map[string]bool{}
+	distinct, at := map[*plan.ScriptText]int{}, map[string]int{} // the place in texts; -1: it needs no process
 	for _, s := range scripts {
-		if !seen[s.Text] && !parsable(s.Text) {
-			texts = append(texts, s.Text)
+		if _, seen := distinct[s.ScriptText]; seen { // a shared one may be long
+			continue
 		}
-		seen[s.Text] = true
+		i, seen := at[s.Text]
+		if !seen {
+			if i = -1; !parsable(s.Text) {
+				i, texts = len(texts), append(texts, s.Text)
+			}
+			at[s.Text] = i
+		}
+		distinct[s.ScriptText] = i
 	}
 	whys := make([]string, len(texts))
 	var group errgroup.Group
@@ -100,9 +107,11 @@ func parseAll(ctx context.Context, sh, path string, scripts []plan.Script) map[s
 		})
 	}
 	_ = group.Wait() // none of them fails
-	problems := map[string]string{}
-	for i, text := range texts {
-		problems[text] = whys[i]
+	problems := map[*plan.ScriptText]string{}
+	for text, i := range distinct {
+		if i >= 0 {
+			problems[text] = whys[i]
+		}
 	}
 	return problems
 }

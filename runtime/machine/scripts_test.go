@@ -115,9 +115,9 @@ func TestWhatFollowsTheEndOfAScriptIsNotParsed(t *testing.T) {
 			t.Errorf("%q ends with %q, want %q", text, got, want)
 		}
 	}
-	scripts := []plan.Script{{Text: "a\nexit\n(data\nif"}, {Text: "if a; then\nexit\n(data\nif"}}
+	scripts := []plan.Script{{ScriptText: &plan.ScriptText{Text: "a\nexit\n(data\nif"}}, {ScriptText: &plan.ScriptText{Text: "if a; then\nexit\n(data\nif"}}}
 	problems := parseAll(t.Context(), "/bin/sh", os.Getenv("PATH"), scripts)
-	if problems[scripts[0].Text] != "" || problems[scripts[1].Text] == "" {
+	if problems[scripts[0].ScriptText] != "" || problems[scripts[1].ScriptText] == "" {
 		t.Errorf("%v", problems)
 	}
 }

@@ -1,0 +1,40 @@
+package steps
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is inside of a file is what a list of all files says, after copies of files and
+// directories in any order.
+func TestATargetInsideOfAFileIsFound(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "a/a", "a/b", "b/a", "a/a/a", "a/a/b", "b/a/b/a", "ab"}
+	rng := rand.New(rand.NewPCG(16, 6))
+	found := 0
+	for range 2000 {
+		var got Targets
+		files := map[string]bool{}
+		for range 8 {
+			to, file := names[rng.IntN(len(names))], rng.IntN(2) == 0
+			around := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(f string) bool { return !strings.HasPrefix(to, f+"/") })
+			inside := got.Copy(to, file)
+			if (inside == "") != (len(around) == 0) || inside != "" && !slices.Contains(around, inside) {
+				t.Fatalf("%s is inside %q, want one of %q", to, inside, around)
+			}
+			if inside != "" {
+				found++
+			}
+			maps.DeleteFunc(files, func(f string, _ bool) bool { return f == to || strings.HasPrefix(f, to+"/") })
+			if file {
+				files[to] = true
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no target was inside of a file")
+	}
+}
