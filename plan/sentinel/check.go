@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -79,8 +80,17 @@ func CheckTemplate(text string, report func(offset int, message, hint string)) {
 // CheckSchema reports what of a schema cannot be used.
 func CheckSchema(text string, report func(rule, hint, message string)) {
 	var wrong *SchemaError
-	if _, err := parseSchema(text); errors.As(err, &wrong) {
+	schema, err := parseSchema(text)
+	if errors.As(err, &wrong) {
 		report("sentinel-schema", wrong.Hint, wrong.Message)
+		return
+	}
+	for _, name := range unknownTypes(reflect.ValueOf(schema.Schema()), nil) {
+		near := ""
+		if like := typo.Nearest(name, jsonTypes); like != "" {
+			near = fmt.Sprintf("did you mean %q? ", like)
+		}
+		report("sentinel-schema", near+"the types are "+strings.Join(jsonTypes, ", "), fmt.Sprintf("the schema has the type %.200q, which no value has: no answer would be taken", name))
 	}
 }
 

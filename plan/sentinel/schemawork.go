@@ -3,8 +3,12 @@ package sentinel
 import (
 	"fmt"
 	"net/url"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // mostInPlace bounds how many schemas one value is compared with.
@@ -131,3 +135,38 @@ func (w *schemaWork) target(ref string) (any, bool) {
 }
 
 func escaped(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+
+// jsonTypes are the types that a schema can ask for.
+var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+// unknownTypes adds the types that a schema, or one of a list or a map of them, asks for, and that
+// there are none of, each once. The library takes any name, and compares each value with it.
+func unknownTypes(v reflect.Value, found []string) []string {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			found = unknownTypes(v.Index(i), found)
+		}
+	case reflect.Map:
+		for _, of := range v.Seq2() {
+			found = unknownTypes(of, found)
+		}
+	case reflect.Pointer:
+		s, is := v.Interface().(*jsonschema.Schema)
+		if !is || s == nil {
+			break
+		}
+		for _, name := range append(slices.Clone(s.Types), s.Type) {
+			if name != "" && !slices.Contains(jsonTypes, name) && !slices.Contains(found, name) {
+				found = append(found, name)
+			}
+		}
+		for i := range v.Elem().NumField() {
+			if field := v.Elem().Type().Field(i); field.IsExported() && strings.HasSuffix(field.Type.String(), "*jsonschema.Schema") {
+				found = unknownTypes(v.Elem().Field(i), found)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
