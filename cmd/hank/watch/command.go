@@ -164,7 +164,7 @@ func followPlain(ctx context.Context, v *recovery.View, after uint64, to eventlo
 // isEnd reports whether an event is the last of its run.
 func isEnd(name string) bool {
 	switch name {
-	case "run.completed", "run.failed", "run.paused", "run.crashed":
+	case "run.completed", eventlog.RunEnded, "run.failed", "run.paused", "run.crashed":
 		return true
 	}
 	return false

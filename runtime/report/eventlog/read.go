@@ -60,6 +60,7 @@ type scope struct {
 				Status   state.CodonStatus `json:"status"`
 				Settling *struct{}         `json:"settling"`
 			} `json:"record"`
+			Reason state.EndReason `json:"reason"`
 		} `json:"data"`
 	} `json:"transition"`
 }

@@ -46,6 +46,13 @@ var transitionTypes = []string{
 	"RunCompleted", "RunCrashed", "RunFailed", "RunPaused", "RunStarted", "SentinelStatesUpdated", "SentinelsUpdated",
 }
 
+// RunEnded is the name of the end of a run that has work left and has not failed: it waits at a gate,
+// is held, or has ended where the user has asked for it.
+const RunEnded = "run.ended"
+
+// asAsked are the reasons of such an end.
+var asAsked = []state.EndReason{state.EndGate, state.EndHeld, state.EndUntil, state.EndStopped}
+
 // settling is a codon whose work has ended, while its checkpoint is made.
 const settling = "settling"
 
@@ -54,7 +61,7 @@ var statuses = []state.CodonStatus{state.Preparing, state.Starting, state.Initia
 
 // Names are those that events can be asked for by.
 func Names() []string {
-	names := slices.Concat(eventTypes(), transitionTypes)
+	names := append(slices.Concat(eventTypes(), transitionTypes), RunEnded)
 	for _, of := range transitionTypes {
 		names = append(names, scope{TransitionType: of}.name())
 	}
@@ -103,6 +110,10 @@ func (s scope) name() string {
 			return "codon." + settling
 		}
 		return "codon." + cmp.Or(string(s.Transition.Data.Record.Status), "transitioned")
+	case "RunFailed": // it has ended in order with work left
+		if slices.Contains(asAsked, s.Transition.Data.Reason) {
+			return RunEnded
+		}
 	case "InitialCheckpointSet":
 		return "checkpoint.created"
 	case "Rebased":
