@@ -25,6 +25,9 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
 
+	// Asked says that nothing is damaged or lost: somebody is asked how to go on.
+	Asked bool `json:"-"`
+
 	// Next is the end of What: what the next command does, unless it asks first, or, in
 	// the report of an opening, what it did.
 	Next string

@@ -226,11 +226,11 @@ func snapshots(fsys vfs.FS, l layout.Layout, m *Result, rep *finding.Report) ([]
 		}
 		if err != nil {
 			why := err.Error()
-			var damaged *state.DamagedError
-			if errors.As(err, &damaged) {
-				why = damaged.Why // without the path, which is the execution's
+			var wrong *state.DamagedError
+			if errors.As(err, &wrong) {
+				why = wrong.Why // without the path, which is the execution's
 			}
-			rep.Repair(finding.Mended, fmt.Sprintf("%s is damaged (%s)", name, why), "it is rebuilt, and the original is kept in quarantine", "the next command rebuilds it, and keeps the original in quarantine")
+			rep.Repair(finding.Mended, name+damaged+why+")", "it is rebuilt, and the original is kept in quarantine", "the next command rebuilds it, and keeps the original in quarantine")
 			continue
 		}
 		out = append(out, candidate{name, s})
@@ -245,6 +245,12 @@ func snapshots(fsys vfs.FS, l layout.Layout, m *Result, rep *finding.Report) ([]
 	}
 	return out, nil
 }
+
+// damaged is between the name of a snapshot and the reason why it does not count.
+const damaged = " is damaged ("
+
+// IsDamage reports whether a finding says that state.json is no state.
+func IsDamage(f finding.Finding) bool { return strings.HasPrefix(f.What, "state.json"+damaged) }
 
 // sameLineage leaves out what is of another execution. Without a lineage to go
 // by, all count.

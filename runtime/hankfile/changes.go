@@ -56,8 +56,11 @@ const (
 
 // IsAsked reports whether a question is about the hank.
 func IsAsked(what string) bool {
-	return strings.HasPrefix(what, HankChanged) || strings.HasPrefix(what, hankLost)
+	return strings.HasPrefix(what, HankChanged) || IsLost(what)
 }
+
+// IsLost reports whether a question is about a stored copy that is lost.
+func IsLost(what string) bool { return strings.HasPrefix(what, hankLost) }
 
 // ProgramQuestion is the question about a hank that has changed; live is nil where
 // it cannot be run any more.

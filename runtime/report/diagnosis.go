@@ -21,6 +21,7 @@ import (
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
+	"hank/runtime/hankfile"
 	"hank/runtime/losses"
 	"hank/runtime/question"
 	"hank/runtime/startpoint"
@@ -67,6 +68,7 @@ type Diagnosis struct {
 	raise      bool              // that a budget is to be raised, see verdict.PersonDecides
 	choice     string            // what the user may do where there is no Command
 	decided    string            // the command that the user may give, and no program
+	asking     bool              // what blocks from here on is asked, see finding.Finding
 }
 
 // Condition is what an execution needs.
@@ -180,6 +182,8 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 	}
 	if in.Wrong == nil {
 		d.examineQuestion(ctx, v, in.Layers)
+	}
+	if d.asking = true; in.Wrong == nil {
 		d.examineAgents(ctx, v)
 	} else {
 		d.examineSettings(in.Wrong)
@@ -246,6 +250,7 @@ func (d *Diagnosis) examineQuestion(ctx context.Context, v *recovery.View, layer
 		return
 	}
 	broken := d.Command == fixCommand
+	d.asking = d.whole() && len(d.Lost)+len(d.gone) == 0 && !v.Gone() && !hankfile.IsLost(decision.What)
 	d.Findings = withoutGone(d.Findings, v)
 	if d.block(decision); strings.Contains(d.Command, verdict.AdoptOption) || strings.Contains(d.Command, " --frozen") {
 		d.first, d.raise = question.FirstAfter(decision, d.first, d.raise)
@@ -265,7 +270,7 @@ func (d *Diagnosis) whole() bool {
 // block adds what needs the user. The command to run next is the one that
 // settles it, if there is one.
 func (d *Diagnosis) block(err error) {
-	found := finding.Finding{Severity: finding.Blocked, What: err.Error()}
+	found := finding.Finding{Severity: finding.Blocked, What: err.Error(), Asked: d.asking}
 	if slices.Contains(d.Findings, found) {
 		return
 	}

@@ -3,7 +3,8 @@
 //
 // A rule is a type of the compatible system's state validation (missing_run,
 // orphaned_folder), one of hank's own (unclosed_run), or the severity of a finding of hank
-// doctor (blocked, lost). The judgement is that of hank doctor in another form; the package
+// doctor (blocked, lost). A state that is whole is valid, also where the execution waits for
+// somebody: at a gate, held, at a budget. The judgement is that of hank doctor in another form; the package
 // looks at nothing by itself and changes nothing.
 package statecheck
 
@@ -13,13 +14,15 @@ import (
 
 	"hank/plan/diagnostic"
 	"hank/recovery/finding"
+	"hank/recovery/load"
 	"hank/runtime/report"
+	"hank/state/consistency"
 )
 
 // Check is what is wrong with the state of an execution.
 type Check struct {
 	Schema      int                     `json:"schema"`
-	Valid       bool                    `json:"valid"` // no error among the diagnostics: the next command can continue without a decision
+	Valid       bool                    `json:"valid"` // no error among the diagnostics: the state is whole, also where it waits for somebody
 	Execution   string                  `json:"execution"`
 	Condition   report.Condition        `json:"condition"` // as hank doctor has it
 	Diagnostics []diagnostic.Diagnostic `json:"diagnostics"`
@@ -48,17 +51,25 @@ func of(d *report.Diagnosis) *Check {
 		}
 	}
 	for _, f := range d.Findings {
-		add(severity(f.Severity), string(f.Severity), f.What)
+		switch {
+		case load.IsDamage(f):
+			add(diagnostic.Error, string(consistency.CorruptedData), f.What)
+		case f.Asked:
+			add(diagnostic.Info, string(f.Severity), f.What)
+		default:
+			add(severity(f.Severity), string(f.Severity), f.What)
+		}
 	}
-	is := func(d diagnostic.Diagnostic) bool { return d.Severity == diagnostic.Error }
-	if d.Condition == report.NeedsYou && !slices.ContainsFunc(c.Diagnostics, is) {
-		add(diagnostic.Error, string(finding.Blocked), "it cannot continue without a decision: "+d.Next)
+	if d.Store != nil {
+		for _, problem := range d.Store.Problems {
+			add(diagnostic.Error, string(finding.Blocked), "the checkpoint store is damaged: "+problem)
+		}
 	}
-	c.Valid = !slices.ContainsFunc(c.Diagnostics, is)
+	c.Valid = !slices.ContainsFunc(c.Diagnostics, func(d diagnostic.Diagnostic) bool { return d.Severity == diagnostic.Error })
 	return c
 }
 
-// severity is that of a finding: what needs somebody's decision is an error, and what the
+// severity is that of a finding: damage that needs somebody's decision is an error, and what the
 // next command repairs, or what is lost for good, is none.
 func severity(s finding.Severity) diagnostic.Severity {
 	switch s {
