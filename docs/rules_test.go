@@ -120,6 +120,9 @@ func TestThePageOfRulesIsTrue(t *testing.T) {
 		if r.Machine {
 			kind += "; about the machine"
 		}
+		if r.Begins {
+			kind += ", and a run begins all the same"
+		}
 		fmt.Fprintf(&out, "\n## %s\n\n%s: %s.\n", r.ID, kind, r.Says)
 		e, there := ruleExamples[r.ID]
 		switch {

@@ -80,14 +80,14 @@ func (l *loader) misplaced() {
 		if p.codon == nil {
 			continue
 		}
-		votes, told, system := p.inside != nil && p.inside.votes(p.codon.ID), false, 0
+		votes, told, system := p.inside != nil && p.inside.votes(p.codon.ID), false, []variables.Measured{}
 		for _, part := range textsOfCodon(l.hank, p.codon) {
 			text, at := part.mentioned(shared, read), p.pointer
 			if part.field != "" {
 				at += "/" + part.field
 			}
 			if part.field == "" || strings.HasPrefix(part.field, "append") {
-				system += text.Bytes
+				system = append(system, text.Measured)
 			}
 			told = told || text.AnyDecision
 			if p.inside == nil && text.Progress {
@@ -99,7 +99,8 @@ func (l *loader) misplaced() {
 			}
 		}
 		if p.codon.Model.Kind().SystemArgument {
-			l.hank.fits(p.pointer, "the system prompt", system, &l.out)
+			size := variables.Longer(system, variables.Facts{Codon: string(p.codon.ID), Declared: l.hank.Variables}, maxArgument)
+			l.hank.fits(p.pointer, "the system prompt with the values of its placeholders", size, &l.out)
 		}
 		if votes && !told && !p.codon.Model.Kind().RunsScript {
 			l.hank.report(&l.out, p.pointer, "vote-unasked", `say in its prompt: write {"decision": "stop" or "continue", "reason": "…"} to `+variables.DecisionPlaceholder,

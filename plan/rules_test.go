@@ -293,6 +293,7 @@ var brokenHanks = []broken{
 	{name: "a step that the filter of its sequence leaves out", hank: withSentinel(sentinelHead + `"trigger": {"type": "sequence", "interestFilter": {"on": ["tool.result", "error"]}, "pattern": [{"type": "tool.result"}, {"type": "info"}]}`), want: "sentinel-unseen", at: `"info"`, hint: "interestFilter"},
 	{name: "an event between codons", hank: withSentinel(sentinelHead + `"trigger": {"type": "event", "on": ["archive.completed"]}`), want: "sentinel-unseen", at: `"archive.completed"`},
 	{name: "a schema that is code", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "z.object({a: z.string()})"}`), want: "sentinel-schema", at: `"z.object(`, hint: "z.toJSONSchema"},
+	{name: "a schema with a type that there is none of", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "{\"properties\": {\"type\": {\"type\": \"string\"}, \"a\": {\"items\": {\"type\": [\"null\", \"strng\"]}, \"default\": {\"type\": \"mine\"}}}}"}`), want: "sentinel-schema", at: `"{\"properties`, hint: `did you mean "string"?`},
 	{name: "a schema that is no schema", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "{\"type\": 7}"}`), want: "sentinel-schema", at: `"{\"type\": 7}"`},
 	{name: "a schema file that is code", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "array", "schemaFile": "s.ts"}`), files: map[string]string{"s.ts": "import { z } from 'zod'\nexport default z.string()"}, want: "sentinel-schema", file: "s.ts"},
 	{name: "a template with code", hank: withSentinel(strings.Replace(sentinelHead, `"x"`, `"<% for (const e of it.events) { %>"`, 1) + onError), want: "sentinel-template", at: `"<% for`, hint: "{{range .events}}"},
@@ -407,7 +408,7 @@ func TestMessagesOfLargeLimitsAndOfNestedLoops(t *testing.T) {
 
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
-var testedElsewhere = []string{"sentinel-not-loaded", "missing-variable", "missing-program", "missing-agent", "fallback-agent", "fallback-begins", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
+var testedElsewhere = []string{"sentinel-not-loaded", "sentinel-required", "environment-long", "output-place", "place-closed", "missing-variable", "missing-program", "missing-agent", "fallback-agent", "fallback-begins", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
 
 // aKey is put together, so that no scanner takes it for a leak.
 var aKey = "sk-" + "ant-api03-abCD12efGH34ijKL56mnOP78"

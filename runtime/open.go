@@ -30,10 +30,11 @@ import (
 )
 
 // Tolerable reports whether an execution can continue without the author's hank:
-// it has a frozen one.
-func Tolerable(err error) bool {
+// it has a frozen one. A limit in dollars of the command itself (limited) that is none without a
+// price is no fault of the hank.
+func Tolerable(err error, limited bool) bool {
 	var invalid *exitcode.InvalidError
-	return errors.As(err, &invalid) || errors.Is(err, os.ErrNotExist)
+	return errors.As(err, &invalid) && !(limited && invalid.Only("price-required")) || errors.Is(err, os.ErrNotExist)
 }
 
 func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
@@ -81,9 +82,6 @@ func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay
 	if r.Workspace != "" {
 		if workspace, err = filepath.Abs(r.Workspace); err != nil {
 			return nil, err
-		}
-		if fi, err := os.Stat(workspace); err != nil || !fi.IsDir() {
-			return nil, &exitcode.UsageError{Why: fmt.Sprintf("the workspace %s is not a directory", r.Workspace)}
 		}
 	}
 	dir, setting := r.OutputDir()

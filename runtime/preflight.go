@@ -48,14 +48,14 @@ func (d *driver) preflight(ctx context.Context, s *state.State, st startpoint.St
 }
 
 // Preflight looks whether everything that entries of a plan need is here, and whether sh can
-// parse their scripts, before anything is made or started. Agents that are known are not looked for again, and those that it finds are
+// parse their scripts and a process have their variables, before anything is made or started. Agents that are known are not looked for again, and those that it finds are
 // added. there reports whether there is an execution: a command without its hank continues it, and
 // r names its hank unless p is the stored copy of another.
 func Preflight(ctx context.Context, p *plan.Program, rest []plan.Entry, known agents.Found, r Request, ui UI, there bool) error {
 	if r.Replays() || r.Replay == request.Noop {
 		return nil
 	}
-	if wrong := machine.Unparsable(ctx, p, rest, r.ProcessEnviron()); len(wrong) > 0 {
+	if wrong := machine.Refused(ctx, p, rest, r.ProcessEnviron()); len(wrong) > 0 {
 		file, err := hankfile.File(cmp.Or(r.Hank, "."))
 		if err != nil || there && r.Hank == "" { // the stored copy
 			return &exitcode.InvalidError{Diagnostics: wrong}

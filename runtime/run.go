@@ -82,9 +82,12 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	if again, err := repeated(root, r); again != nil || err != nil {
 		return again, err
 	}
+	if err := r.CheckPlaces(root); err != nil {
+		return nil, err
+	}
 	layers := r.LayersFor("")
 	program, where, loadErr := hankfile.LoadFor(root, r, layers)
-	if loadErr != nil && (program == nil && !layout.Exists(root) || !Tolerable(loadErr)) {
+	if loadErr != nil && (program == nil && !layout.Exists(root) || !Tolerable(loadErr, layers.Limited)) {
 		return nil, loadErr
 	}
 	var replay *recording.Recording

@@ -23,6 +23,7 @@ import (
 	"hank/runtime/hankfile"
 	"hank/runtime/machine"
 	"hank/runtime/report/output"
+	"hank/runtime/request"
 	"hank/runtime/validation"
 )
 
@@ -36,13 +37,15 @@ hanks among the arguments are checked with --config, else with the last. Works o
 no script and writes nothing. Each message has a file, line, column, rule and, if
 there is one, a hint; docs/rules.md has an example of each rule.
 
-What this machine lacks (variables, programs, agents, keys, the sandbox) is a warning,
-with --machine an error, as hank run checks it before it creates anything. --strict does
-not change that.
+What this machine lacks (variables, programs, agents, keys, the sandbox, permissions) is a
+warning, with --machine an error, as hank run checks it before it creates anything. What a
+run only warns of, such as a sentinel without a key, stays a warning. --strict does not
+change that.
 
 --state checks the state of an execution, by the types of errors and warnings of the
-compatible system and hank's own, as hank doctor judges it. Nothing is changed. --state
-and --rules print text or JSON.
+compatible system and hank's own, as hank doctor judges it. A state that is whole is valid,
+also where the execution waits for you. Nothing is changed. --state and --rules print
+text or JSON.
 
 What is wrong with a hank or its settings is in the report in every format. A command that
 cannot judge, because a flag is wrong or a file cannot be read, prints no report: one
@@ -118,6 +121,12 @@ func validate(c *cli.Context) (*validation.Validation, error) {
 		}
 		layers, found = under, append(found, more...)
 	}
+	if dir := c.String("workspace"); dir != "" {
+		if err := request.CheckWorkspace(dir); err != nil {
+			return nil, err
+		}
+	}
+	found = append(found, machine.Output(layers, layoutHere(c).Root)...)
 	o := validation.Options{Strict: c.Bool("strict"), Machine: c.Bool("machine")}
 	v := validation.New(found, o)
 	if c.Args().Len() == 0 {

@@ -16,6 +16,8 @@ type Rule struct {
 	// Machine says that it is about the machine, and not the hank: a warning unless hank
 	// validate --machine asks whether the hank can be run here.
 	Machine bool `json:"machine,omitzero"`
+	// Begins says that a run begins all the same: a warning also with --machine.
+	Begins bool `json:"begins,omitzero"`
 }
 
 // Of is a rule by its id.
@@ -177,8 +179,12 @@ var rules = map[string]Rule{
 	"fallback-agent":      {Severity: Warning, Says: "the agent of a fallback is not installed, or has no credentials: a run passes it over"},
 	"sandbox-missing":     {Severity: Warning, Machine: true, Says: "the sandbox that is asked for is not available on this system: the run does not start"},
 	"sandbox-place":       {Severity: Error, Says: "the sandbox that is asked for cannot work where the execution and the workspace are"},
-	"target-exists":       {Severity: Warning, Machine: true, Says: "the target of a copy is in the workspace already; the copy replaces it"},
-	"sentinel-not-loaded": {Severity: Warning, Machine: true, Says: "a sentinel cannot be loaded here: its model has no key or no address"},
+	"environment-long":    {Severity: Error, Says: "the environment of a codon is longer than that of a process may be on this machine"},
+	"output-place":        {Severity: Error, Says: "the output directory that a setting names cannot be made: a file is in its way, or it is inside hank's own directory"},
+	"place-closed":        {Severity: Warning, Machine: true, Says: "hank may not write where the execution, its workspace or its output files are, or are to be: the run does not start"},
+	"target-exists":       {Severity: Warning, Machine: true, Begins: true, Says: "the target of a copy is in the workspace already; the copy replaces it"},
+	"sentinel-not-loaded": {Severity: Warning, Machine: true, Begins: true, Says: "a sentinel cannot be loaded here, because its model has no key or no address: its codon runs without it"},
+	"sentinel-required":   {Severity: Warning, Machine: true, Says: "a sentinel without which its codon is not to run (failCodonIfNotLoaded) cannot be loaded here, because its model has no key or no address: the run does not start"},
 
 	// environment
 	"unknown-variable": {Severity: Error, Says: "unknown environment variable"},

@@ -14,16 +14,16 @@ const (
 	decisionVariable    = "HANK_DECISION"
 )
 
-// Mentioned is what a text asks for, and how long it is.
+// Mentioned is what a text asks for, and how long it is without comments.
 type Mentioned struct {
 	Progress, Decision       bool // by a placeholder
 	AnyProgress, AnyDecision bool // by a placeholder or a variable
-	Bytes                    int  // without comments
+	Measured
 }
 
 // MentionedIn looks at a text.
 func MentionedIn(text string) Mentioned {
-	m := Mentioned{Progress: strings.Contains(text, ProgressPlaceholder), Decision: strings.Contains(text, DecisionPlaceholder), Bytes: len(frontmatter.WithoutComments(text))}
+	m := Mentioned{Progress: strings.Contains(text, ProgressPlaceholder), Decision: strings.Contains(text, DecisionPlaceholder), Measured: Measure(frontmatter.WithoutComments(text))}
 	m.AnyProgress = m.Progress || strings.Contains(text, progressVariable)
 	m.AnyDecision = m.Decision || strings.Contains(text, decisionVariable)
 	return m

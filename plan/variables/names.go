@@ -133,7 +133,11 @@ type Measured struct {
 
 // Measure finds the placeholders of a text.
 func Measure(text string) Measured {
-	m := Measured{bytes: len(text), named: map[string]int{}}
+	m := Measured{bytes: len(text)}
+	if !strings.Contains(text, "<%") { // most have none
+		return m
+	}
+	m.named = map[string]int{}
 	for _, at := range form.FindAllStringSubmatchIndex(text, -1) {
 		m.named[text[at[2]:at[3]]]++
 	}
@@ -150,3 +154,32 @@ func (r Replacer) Size(m Measured) int {
 	}
 	return size
 }
+
+// Longer is how long texts are together with the values of facts, if that is more than a limit; 0:
+// it is not. Values that are not known count as empty.
+func Longer(texts []Measured, f Facts, limit int) int {
+	most, longest, total := 0, max(len(f.Codon), longestOwn), 0
+	for _, value := range f.Declared {
+		longest = max(longest, len(value))
+	}
+	for _, m := range texts {
+		most += m.bytes
+		for _, times := range m.named {
+			most += times * longest
+		}
+	}
+	if most <= limit { // whatever is named
+		return 0
+	}
+	replace := NewReplacer(f)
+	for _, m := range texts {
+		total += replace.Size(m)
+	}
+	if total <= limit {
+		return 0
+	}
+	return total
+}
+
+// longestOwn is more than the length of each value of facts that are not known.
+const longestOwn = 32

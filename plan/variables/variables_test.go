@@ -51,3 +51,35 @@ func TestNoNameIsTakenTwice(t *testing.T) {
 		}
 	}
 }
+
+// How long texts are with their values counts, and not how they are written; what is certain to
+// fit has no size.
+func TestTheLengthOfTextsIsThatWithTheValues(t *testing.T) {
+	t.Parallel()
+	long := Facts{Codon: "write", Declared: map[string]string{"RULES": strings.Repeat("r", 1000)}}
+	for _, c := range []struct {
+		about string
+		texts []string
+		limit int
+		want  int
+	}{
+		{"short as it is written, long with its values", []string{"<%RULES%>\n", "On <%CODON_ID%>."}, 1000, 1010},
+		{"as long as it may be", []string{"<%RULES%>\n", "On <%CODON_ID%>."}, 1010, 0},
+		{"long as it is written, short with its values", []string{strings.Repeat("<%ITERATION%>", 100)}, 1000, 0},
+		{"without placeholders", []string{strings.Repeat("x", 1001)}, 1000, 1001},
+		{"a name of none", []string{"<%NONE%>" + strings.Repeat("x", 1000)}, 1000, 1008},
+	} {
+		var measured []Measured
+		for _, text := range c.texts {
+			measured = append(measured, Measure(text))
+		}
+		if got := Longer(measured, long, c.limit); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.about, got, c.want)
+		}
+	}
+	for _, v := range all(Facts{Loop: &Loop{Iteration: 1 << 30, Limit: 1 << 30}}) {
+		if len(v.Value) >= longestOwn {
+			t.Errorf("%v is longer than longestOwn says", v)
+		}
+	}
+}

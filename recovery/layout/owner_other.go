@@ -8,4 +8,6 @@ func CheckOwner(Layout) error { return nil }
 
 func checkWorkspaceOwner(Layout) error { return nil }
 
+func ClosedPlace(Layout, string) error { return nil }
+
 func ClosedWorkspace(Layout) *finding.DecisionError { return nil }

@@ -90,6 +90,35 @@ func ClosedWorkspace(l Layout) *finding.DecisionError {
 	return needPermission([]string{l.Workspace}, "hank run")
 }
 
+// ClosedPlace refuses directories that this user may not write to, where an execution that is not
+// made yet, its workspace and its output files would be. It is a *DecisionError.
+func ClosedPlace(l Layout, output string) error {
+	for _, p := range []struct {
+		what, dir, way string
+	}{
+		{"the execution", l.Hankweave(), "-e DIR begins it in another directory"},
+		{"the workspace", l.Workspace, "--workspace DIR names another one"},
+		{"the output directory", output, "--output DIR names another one"},
+	} {
+		if p.dir == "" {
+			continue
+		}
+		at := p.dir
+		fi, err := os.Stat(at)
+		for ; errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at); fi, err = os.Stat(at) {
+			at = filepath.Dir(at)
+		}
+		if err == nil && !fi.IsDir() {
+			continue // who needs it says so
+		}
+		if err := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS); errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+			return &finding.DecisionError{What: fmt.Sprintf("hank may not write to %s, where %s is to be: %v; nothing was begun", at, p.what, err),
+				Options: []string{p.way, "make the directory writable, and then the same command"}, Barred: true}
+		}
+	}
+	return nil
+}
+
 // usable reports whether this user may use a file; an error if it is somebody else's
 // and this user may not. What is not there, or a link, is for who needs it.
 func (l Layout) usable(name string, how uint32) (bool, error) {

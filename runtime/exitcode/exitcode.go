@@ -2,6 +2,7 @@ package exitcode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hank/plan/diagnostic"
@@ -46,6 +47,12 @@ func (e *InvalidError) Error() string {
 		}
 	}
 	return "invalid hank; see: hank validate"
+}
+
+// Only reports whether a rule is all that makes it invalid.
+func (e *InvalidError) Only(rule string) bool {
+	others := func(d diagnostic.Diagnostic) bool { return d.Severity == diagnostic.Error && d.Rule != rule }
+	return diagnostic.HasErrors(e.Diagnostics) && !slices.ContainsFunc(e.Diagnostics, others)
 }
 
 // AgentError is an agent that is missing or not logged in, or a requirement of

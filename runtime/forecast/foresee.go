@@ -72,11 +72,11 @@ func foresee(ctx context.Context, r request.Request, a request.Answers) (*forese
 	if err != nil {
 		return nil, err
 	}
-	if err := layout.Obstructed(root); err != nil {
+	if err := cmp.Or(layout.Obstructed(root), r.CheckPlaces(root)); err != nil {
 		return nil, err
 	}
 	program, _, loadErr := hankfile.LoadFor(root, r, r.LayersFor(""))
-	if loadErr != nil && (program == nil && !layout.Exists(root) || !runtime.Tolerable(loadErr)) {
+	if loadErr != nil && (program == nil && !layout.Exists(root) || !runtime.Tolerable(loadErr, r.Layers.Limited)) {
 		return nil, loadErr
 	}
 	f := &foreseen{Root: root, Found: agents.Found{}}

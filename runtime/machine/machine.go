@@ -37,11 +37,11 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 	p.Hank.EachCodon(func(pointer string, c *plan.Codon) {
 		_, lost := sentinel.Load(p, plan.Entry{CodonID: c.ID, Codon: c}, here.Observe)
 		for _, l := range lost {
-			what := "it will not observe codon"
+			rule, what := "sentinel-not-loaded", "it will not observe codon"
 			if l.Required && c.Failure() != plan.Ignore {
-				what = "a run does not start without it (failCodonIfNotLoaded): codon"
+				rule, what = "sentinel-required", "a run does not start without it (failCodonIfNotLoaded): codon"
 			}
-			found = append(found, p.Diagnose(pointer+"/sentinels", "sentinel-not-loaded", "", fmt.Sprintf("sentinel %s cannot be loaded here, %s %q: %s", l.Name, what, c.ID, l.Why)))
+			found = append(found, p.Diagnose(pointer+"/sentinels", rule, "", fmt.Sprintf("sentinel %s cannot be loaded here, %s %q: %s", l.Name, what, c.ID, l.Why)))
 		}
 	})
 	c = agents.Confine(p, p.Settings.Sandbox, here.Layout, here.Environ, here.Kernel)
@@ -52,7 +52,11 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 		}
 		found = append(found, p.Diagnose("/overrides/sandbox", rule, "", err.Error()))
 	}
+	if err := closed(here.Layout, p.Settings.OutputDirectory); err != nil {
+		found = append(found, p.Diagnose("", "place-closed", "", err.Error()))
+	}
 	found = append(found, targets(p, here.Layout)...)
+	found = append(found, longEnvironments(p, here.Environ, room(), func(*plan.Codon) bool { return true })...)
 	return append(found, scripts(ctx, p, p.Scripts(), here.Environ)...), c
 }
 
@@ -103,6 +107,23 @@ func lookForFallbacks(p *plan.Program, here Place) (found []diagnostic.Diagnosti
 		}
 	})
 	return found
+}
+
+// closed is what this user may not use of an execution, or may not make where there is none.
+func closed(l layout.Layout, output string) error {
+	if !layout.Exists(l.Root) {
+		if output != "" {
+			output, _ = filepath.Abs(output)
+		}
+		return layout.ClosedPlace(l, output)
+	}
+	if err := layout.CheckOwner(l); err != nil {
+		return err
+	}
+	if ask := layout.ClosedWorkspace(l); ask != nil {
+		return ask
+	}
+	return nil
 }
 
 // targets are the copies that would replace what is in a workspace that no run has been

@@ -23,19 +23,6 @@ import (
 // parseLimit is how long sh may take to read one script.
 const parseLimit = 20 * time.Second
 
-// Unparsable says which scripts and commands sh cannot parse, of those that entries of a
-// plan and their loops have.
-func Unparsable(ctx context.Context, p *plan.Program, rest []plan.Entry, environ []string) []diagnostic.Diagnostic {
-	due := map[plan.CodonID]bool{}
-	for _, e := range rest {
-		due[e.Codon.ID] = true
-		if e.LoopContext != nil {
-			due[e.LoopContext.LoopID] = true
-		}
-	}
-	return scripts(ctx, p, slices.DeleteFunc(p.Scripts(), func(s plan.Script) bool { return !due[s.Owner] }), environ)
-}
-
 // scripts lets sh parse texts that it is going to be given (sh -n), and says which it
 // cannot. Nothing is run. Where there is no sh, nothing is said.
 func scripts(ctx context.Context, p *plan.Program, all []plan.Script, environ []string) []diagnostic.Diagnostic {

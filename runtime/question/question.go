@@ -287,7 +287,7 @@ func Unparsable(ctx context.Context, s *state.State, live *plan.Program, from *h
 		return nil
 	}
 	rest, err := agents.ToRun(there, live)
-	if wrong := machine.Unparsable(ctx, live, rest, r.ProcessEnviron()); err == nil && len(wrong) > 0 {
+	if wrong := machine.Refused(ctx, live, rest, r.ProcessEnviron()); err == nil && len(wrong) > 0 {
 		return hankfile.Invalid(path, wrong)
 	}
 	return nil

@@ -66,13 +66,13 @@ type Summary struct {
 // Options say how severe one is.
 type Options struct {
 	Strict  bool // warnings about the hank and its settings are errors
-	Machine bool // so are those about the machine
+	Machine bool // so are those about the machine for which a run does not begin
 }
 
 // judge makes a diagnostic as severe as the options have it, and names the page of its
 // rule. Keys are not in it any more.
 func (o Options) judge(d diagnostic.Diagnostic) diagnostic.Diagnostic {
-	if rule := diagnostic.Of(d.Rule); d.Severity == diagnostic.Warning && (rule.Machine && o.Machine || !rule.Machine && o.Strict) {
+	if rule := diagnostic.Of(d.Rule); d.Severity == diagnostic.Warning && (rule.Machine && o.Machine && !rule.Begins || !rule.Machine && o.Strict) {
 		d.Severity = diagnostic.Error
 	}
 	d.Help = "docs/rules.md#" + d.Rule
