@@ -65,7 +65,7 @@ func (n *Node) Elapsed(now time.Time) time.Duration {
 func (v *View) Tree() *Tree {
 	s := v.State
 	t, codons := &Tree{}, map[state.CodonID]*Node{}
-	next, undecided := s.Next(), v.base.AwaitsVerdict() != "" // then which codon is next
+	next, undecided := s.Next(), v.Status != nil && v.Status.Awaits != "" // then which codon is next
 	newest := map[state.CodonID]state.LineageEntry{}
 	for _, step := range s.LineagePath() {
 		newest[step.Codon.CodonID] = step
