@@ -53,9 +53,10 @@ func (f figure) verdict() string {
 // bench is what the cases share.
 type bench struct {
 	sizes
-	hank string // the program
-	dir  string // in which everything is made
-	say  func(format string, args ...any)
+	hank    string // the program
+	control bool   // the viewers of a run are always stopped
+	dir     string // in which everything is made
+	say     func(format string, args ...any)
 }
 
 // prepare makes the directory to work in, and the program where none is given.

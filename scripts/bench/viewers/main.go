@@ -42,11 +42,12 @@ func measure(args []string) error {
 	out := flags.String("out", "", "the directory of table.txt and viewers.json")
 	keep := flags.String("keep", "", "keep what is made in this directory, and use it the next time")
 	small := flags.Bool("quick", false, "small sizes, whose figures say nothing about speed")
+	control := flags.Bool("control", false, "in the case run, stop the viewers in all blocks: what is found then is what the measurement itself adds")
 	only := flags.String("case", "", "one case: terminal, web, run")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	b := &bench{sizes: full, hank: *hank, say: func(format string, args ...any) { fmt.Fprintf(os.Stderr, "viewers: "+format+"\n", args...) }}
+	b := &bench{sizes: full, hank: *hank, control: *control, say: func(format string, args ...any) { fmt.Fprintf(os.Stderr, "viewers: "+format+"\n", args...) }}
 	if *small {
 		b.sizes = quick
 	}

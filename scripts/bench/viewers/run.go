@@ -32,7 +32,8 @@ func (s *side) per() float64 { return ms(s.cpu) / float64(max(1, s.codons)) }
 
 // watched measures what a run loses to five viewers: two terminals, two pages that are followed,
 // and hank events -f. Each run has blocks of codons, and in every other block the viewers are
-// stopped by SIGSTOP: so both sides have the same files, the same journal and the same minute.
+// stopped by SIGSTOP: so both sides have the same files, the same journal and the same minute. As a
+// control they are stopped in all blocks.
 func (b *bench) watched() ([]figure, error) {
 	var alone, seen side
 	for turn := range b.Turns {
@@ -105,7 +106,7 @@ func (b *bench) turn(name string, first bool, alone, seen *side) (err error) {
 		}
 		watched = (len(list)/b.Steps%2 == 1) == first
 		signal := sigcont
-		if !watched {
+		if !watched || b.control {
 			signal = sigstop
 		}
 		for _, p := range viewers {
