@@ -195,7 +195,7 @@ func (f *Forecast) ofPlan(seen *foreseen, r request.Request) {
 		switch {
 		case i < next:
 			c.Action = isFinished
-		case seen.Over != "", r.StopAfter > 0 && count >= r.StopAfter, r.Only && (i > next || seen.Awaits), ended:
+		case seen.Over != "", r.StopAfter > 0 && count >= r.StopAfter, r.Only && (i > next || seen.Awaits && e.CodonID != seen.Bounds.Codon), ended:
 			c.Action = isLeft
 		case e.CodonID == seen.Redone:
 			c.Action = runsAgain

@@ -429,7 +429,11 @@ func (f *foreseen) beginAt(ctx context.Context, s *state.State, st startpoint.St
 // early: the command would end before it looks at the workspace.
 func (f *foreseen) run(ctx context.Context, st startpoint.Start, r request.Request, a request.Answers) (early bool, err error) {
 	if f.Awaits = st.End == nil && history.AwaitsVerdict(f.State, f.Program); f.Awaits {
-		f.remark(fmt.Sprintf("whether loop %s continues is decided first", f.Entries[f.State.Next()-1].LoopContext.LoopID))
+		depends := ""
+		if next := f.State.Next(); r.Only && next < len(f.Entries) && f.Entries[next].CodonID == f.Bounds.Codon {
+			depends = fmt.Sprintf("; if it does, --only %s is refused", f.Bounds.Codon)
+		}
+		f.remark(fmt.Sprintf("whether loop %s continues is decided first%s", f.Entries[f.State.Next()-1].LoopContext.LoopID, depends))
 	}
 	if st.End != nil {
 		f.Over, f.Code = completed, st.End.Code
@@ -526,9 +530,10 @@ func (f *foreseen) until(r request.Request) error {
 	return err
 }
 
-// bound foresees that there is nothing to run as far as the command goes.
+// bound foresees that there is nothing to run as far as the command goes. Before a verdict nobody
+// knows which codon is next, but one that is finished stays so.
 func (f *foreseen) bound() (err error) {
-	if f.Awaits {
+	if at := f.State.PlanIndex(f.Bounds.Codon); f.Awaits && (at < 0 || at >= f.State.Next()) {
 		return nil
 	}
 	if f.Over, err = f.Bounds.Start(f.State); f.Over != "" {

@@ -115,10 +115,11 @@ func (a Answer) to(g *Standing, now state.Time) (*state.GateAnswered, *state.Gat
 }
 
 // mostSaid is how many bytes a codon can be told. An environment variable of Linux holds 131,072
-// with its name, and HANK_REPLY has what was said at all gates right before the codon.
+// with its name, and HANK_REPLY has what was said at all gates right before the codon. A reply may
+// take half of what those before it leave, so that there is room at each gate.
 const mostSaid = 128_000
 
-// fits refuses a reply with which the codon that gets it would be told more than it can be.
+// fits refuses a reply that takes more of what its codon can be told than it may.
 func (a Answer) fits(s *state.State, g *Standing) error {
 	index := s.Next()
 	var earlier *state.Codon
@@ -129,15 +130,11 @@ func (a Answer) fits(s *state.State, g *Standing) error {
 			earlier = last
 		}
 	}
-	before := len(Words(s, index, earlier))
-	if a.Reply == "" || before+len(a.Reply) <= mostSaid {
+	room := (mostSaid - len(Words(s, index, earlier))) / 2
+	if len(a.Reply) <= room {
 		return nil
 	}
-	why := fmt.Sprintf("the reply at gate %s has %d bytes, and a codon can be told %d", g.Name, len(a.Reply), mostSaid)
-	if before > 0 {
-		why += fmt.Sprintf("; %d of them were said at the gates before", before)
-	}
-	return &exitcode.UsageError{Why: why + ": give a shorter reply, and put long text into a file that it names"}
+	return &exitcode.UsageError{Why: fmt.Sprintf("the reply at gate %s has %d bytes, and may have %d: give a shorter one, and put long text into a file that it names", g.Name, len(a.Reply), room)}
 }
 
 // means reports whether a request is one at the gate that the answer names, of whichever

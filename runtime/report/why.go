@@ -27,11 +27,12 @@ func Why(v *recovery.View, name string) (why.Explanation, error) {
 
 // WhyAfter is Why for who has read the moves.
 func WhyAfter(v *recovery.View, name string, moves []why.Move) (why.Explanation, error) {
-	id, err := history.CodonToCome(v.State, history.ToRead(v.State, name))
+	s, undecided := history.Ahead(v)
+	id, err := history.CodonToCome(s, history.ToRead(s, name))
 	if err != nil {
 		return why.Explanation{}, err
 	}
-	return why.Explain(v.State, id, moves, v.AwaitsVerdict(), v.State.Newest() != nil && v.Crashed(v.State.Newest()), time.Now()), nil
+	return why.Explain(s, id, moves, undecided, s.Newest() != nil && v.Crashed(s.Newest()), time.Now()), nil
 }
 
 // mostExplained is how many attempts fit on a screen.

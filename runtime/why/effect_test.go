@@ -56,7 +56,7 @@ func TestWhetherThePlanContinued(t *testing.T) {
 		want    string
 	}{
 		{run: open, want: "the run has not continued yet"},
-		{run: open, crashed: true, want: "the run ended"},
+		{run: open, crashed: true, want: "the run crashed"},
 		{run: stopped, want: "the run ended"},
 		{run: waits, want: "the run ended at a gate"},
 		{run: stopped, next: &state.Codon{CodonID: "b"}, want: "the plan continued"},

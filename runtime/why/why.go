@@ -306,7 +306,9 @@ func onward(c, next *state.Codon, run *state.Run, crashed bool) string {
 	switch {
 	case next == nil && run.EndReason == state.EndGate:
 		return "the run ended at a gate"
-	case next == nil && (run.EndTime != nil || crashed):
+	case next == nil && crashed:
+		return "the run crashed"
+	case next == nil && run.EndTime != nil:
 		return "the run ended"
 	case next == nil:
 		return "the run has not continued yet"
