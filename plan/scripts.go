@@ -22,7 +22,7 @@ type Script struct {
 
 // ScriptText is one for all codons that have the same files, however many there are.
 type ScriptText struct {
-	Text  string   // with a word in place of each placeholder
+	Text  string   // with the values of variables, and a word in place of each other placeholder
 	Files []string // whose texts are joined in it; none if it is in hank.json
 	parts []string // the texts of Files
 }

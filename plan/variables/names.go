@@ -19,15 +19,19 @@ var (
 type Names struct {
 	list        []string
 	environment map[string]string // the variable with the same value
+	values      map[string]string // of those that the hank declares
 }
 
 // NamesOf collects them.
 func NamesOf(declared map[string]string) *Names {
-	n := &Names{environment: make(map[string]string, len(declared))}
+	n := &Names{environment: make(map[string]string, len(declared)), values: make(map[string]string, len(declared))}
 	for _, v := range all(Facts{Declared: declared}) {
 		for _, name := range v.Placeholders {
 			if n.environment[name] == "" { // else it is one that every hank has
 				n.environment[name] = v.Environment
+				if value, is := declared[name]; is {
+					n.values[name] = inEnvironment(value)
+				}
 			}
 			n.list = append(n.list, name)
 		}
@@ -76,9 +80,15 @@ func (n *Names) First(text string) (placeholder, environment string) {
 	return "", ""
 }
 
-// Blank is a text with a word in place of each placeholder.
+// Blank is a text with the values of declared variables, and a word in place of each other
+// placeholder.
 func (n *Names) Blank(text, word string) string {
-	return replace(text, func(name string) (string, bool) { return word, n.environment[name] != "" })
+	return replace(text, func(name string) (string, bool) {
+		if value, is := n.values[name]; is {
+			return value, true
+		}
+		return word, n.environment[name] != ""
+	})
 }
 
 // Replacer replaces placeholders by what they stand for. It costs the same however many

@@ -18,8 +18,10 @@ func TestAReplacerReplacesWhatAReplacerOfAllPairsDoes(t *testing.T) {
 		}
 	}
 	reference, r, names := strings.NewReplacer(pairs...), NewReplacer(f), NamesOf(f.Declared)
-	for i := 1; i < len(pairs); i += 2 {
-		pairs[i] = "x"
+	for i := 1; i < len(pairs); i += 2 { // the first of a name counts, and is hank's own
+		if _, is := f.Declared[strings.Trim(pairs[i-1], "<%>")]; !is {
+			pairs[i] = "x"
+		}
 	}
 	blank := strings.NewReplacer(pairs...)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -39,7 +39,7 @@ func dial(ctx context.Context, path string) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (%v)", ErrNotRunning, err)
 	}
-	return &client{conn: conn, lines: bufio.NewReaderSize(conn, longestLine), version: newestVersion}, nil
+	return &client{conn: conn, lines: bufio.NewReader(conn), version: newestVersion}, nil
 }
 
 // patience is how long a run may take to answer: idle seconds, or less if the
@@ -120,6 +120,9 @@ func (c *client) exchange(r Request) (Response, error) {
 		return answer, err
 	}
 	if answer.ID != r.ID && answer.Version == r.Version {
+		if answer.Error != "" { // it could not read the request
+			return Response{}, errors.New(answer.Error)
+		}
 		return Response{}, fmt.Errorf("it answers request %d instead of %d", answer.ID, r.ID)
 	}
 	return answer, nil

@@ -81,7 +81,7 @@ const newestVersion = 2
 
 // Bounds of a server.
 const (
-	longestLine      = 64 << 10
+	longestLine      = 512 << 10 // the longest reply at a gate has 64,000 bytes, and JSON may take six for each
 	maxConnections   = 16
 	maxSubscriptions = maxConnections / 2
 	idle             = 10 * time.Second
