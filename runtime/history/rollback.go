@@ -29,6 +29,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
+	"hank/recovery/lock"
 	"hank/runtime/exitcode"
 	"hank/runtime/opening"
 	"hank/runtime/usergit"
@@ -475,10 +476,14 @@ func (o *RollbackOptions) lookingUp(look func(*state.State, *checkpoint.Store) e
 	return look(view.State, store)
 }
 
-// PreviewRollback says what a rollback would do. It takes no lock and changes
-// nothing on disk.
+// PreviewRollback says what a rollback would do; during a run, what it would do if there were
+// none. It takes no lock and changes nothing on disk.
 func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err error) {
-	return PreviewMove(ctx, o, func(v *recovery.View, src *execution.Sources) (Target, *execution.Move, error) {
+	var held error
+	p, err = PreviewMove(ctx, o, func(v *recovery.View, src *execution.Sources) (Target, *execution.Move, error) {
+		if v.Live {
+			held = &lock.HeldError{Path: v.Layout.Root, Holder: v.Holder, Why: "a run is in progress"}
+		}
 		if due := o.due(v); due != nil {
 			return Target{}, nil, due
 		}
@@ -489,6 +494,11 @@ func PreviewRollback(ctx context.Context, o RollbackOptions) (p *Preview, err er
 		move := o.move(*src, target)
 		return target, &move, nil
 	})
+	if err != nil {
+		return nil, cmp.Or(held, err)
+	}
+	p.Refused = cmp.Or(held, p.Refused)
+	return p, nil
 }
 
 // PreviewMove says what a move would do that choose makes of what is there; without a
