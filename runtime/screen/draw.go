@@ -219,6 +219,9 @@ func (s *Screen) keyLine() string {
 		if s.question.refused {
 			return "esc: back   j/k: scroll"
 		}
+		if s.unseen() {
+			return "n: no"
+		}
 		return "y: yes   n: no   j/k: scroll"
 	}
 	return "esc: back   j/k: scroll   y: copy   ?: keys   q: leave"

@@ -79,6 +79,7 @@ type question struct {
 	Reply string   // the option that takes a typed text; empty: none is asked for
 	Needs bool     // the reply may not be empty
 
+	First   string // what the output of Show is, where an answer counts only after it; empty: it counts at once
 	Preview bool   // Show previews Do: what it refuses is not offered
 	Refused string // the title where it does
 	refused bool   // it does
@@ -184,9 +185,9 @@ func (s *Screen) Shown(of Show, text string, failed bool) {
 	}
 	end := page == Events && (at.text == nil || at.top >= len(at.text)-s.body()) // what is new is there
 	at.text = strings.Split(strings.TrimRight(strings.ReplaceAll(term.Printable(text), "\t", "    "), "\n"), "\n")
-	if page == Answer && q.Preview {
+	if page == Answer && q.First != "" {
 		s.notice = ""
-		if q.refused, end = failed, failed; failed { // at its end is why, in a long line
+		if q.refused, end = failed && q.Preview, failed; failed { // at its end is why, in a long line
 			var rows []string
 			for _, row := range at.text {
 				rows = append(rows, term.Wrap(row, max(1, s.Width))...)
@@ -692,7 +693,7 @@ func (s *Screen) answer(yes bool) []Command {
 	cmds := s.ask(fmt.Sprintf("%s gate %s? %s (checkpoint %.12s)", verb, g.Gate, g.Summary, g.Checkpoint), show,
 		s.args(verb, g.Gate, "--checkpoint", string(g.Checkpoint)))
 	if s.question != nil {
-		s.question.Reply, s.question.Needs = "--reply", yes && g.Kind == "reply"
+		s.question.First, s.question.Reply, s.question.Needs = "diff", "--reply", yes && g.Kind == "reply"
 	}
 	return cmds
 }
@@ -713,8 +714,8 @@ func (s *Screen) answered(key string) []Command {
 		case q.refused:
 			s.notice = "it would be refused: the reason is above"
 			return nil
-		case q.Preview && s.text == nil:
-			s.notice = "the preview is being read"
+		case s.unseen():
+			s.notice = "the " + q.First + " is being read; an answer counts after it"
 			return nil
 		}
 		if s.question.Reply != "" {
@@ -731,6 +732,9 @@ func (s *Screen) answered(key string) []Command {
 	cmds, _ := s.scrollKey(key)
 	return cmds
 }
+
+// unseen reports whether what a question is about must be on the screen first, and is not.
+func (s *Screen) unseen() bool { return s.question.First != "" && s.text == nil }
 
 // scrollKey are those of the common keys that scroll.
 func (s *Screen) scrollKey(key string) ([]Command, bool) {
@@ -944,6 +948,6 @@ func (s *Screen) rollbackTo(to state.SHA, name string) []Command {
 	}
 	cmds := s.ask(fmt.Sprintf("roll the workspace back to %s (checkpoint %.12s)? The present state is kept in a checkpoint; ", name, to)+advice.Render("`hank rollback --undo` restores it.", s.view.Option),
 		[]string{"rollback", sha(to), "--dry-run"}, s.args("rollback", sha(to), "--yes"))
-	s.question.Preview, s.question.Refused = true, fmt.Sprintf("a rollback to %s (checkpoint %.12s) would be refused", name, to)
+	s.question.First, s.question.Preview, s.question.Refused = "preview", true, fmt.Sprintf("a rollback to %s (checkpoint %.12s) would be refused", name, to)
 	return cmds
 }

@@ -582,6 +582,43 @@ func TestAQuestionShowsFirst(t *testing.T) {
 	}
 }
 
+// TestAGateIsAnsweredAfterItsDiff: what is typed before is about nothing that was seen, so it
+// answers nothing and begins no reply. A diff that cannot be read says why, and an answer counts
+// after that, too.
+func TestAGateIsAnsweredAfterItsDiff(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"a", "A"} {
+		for _, failed := range []bool{false, true} {
+			s := on(t, ran(t), "loud")
+			s.Resize(100, 30)
+			shown := s.Key(key)[0].(Show)
+			for _, typed := range []string{"y", "enter", "y"} {
+				if cmds := s.Key(typed); len(cmds) > 0 || s.typing != "" || s.page != Answer {
+					t.Fatalf("%s: before the diff %s does %v, and types a %q", key, typed, cmds, s.typing)
+				}
+			}
+			text := strings.Join(check(t, s), "\n")
+			if !strings.Contains(text, "the diff is being read") {
+				t.Errorf("%s: it is not said why:\n%s", key, text)
+			}
+			other := shown
+			other.Args = append([]string{"another"}, other.Args...)
+			if s.Shown(other, "another diff", false); s.Key("y") != nil || s.typing != "" {
+				t.Errorf("%s: another diff is enough", key)
+			}
+			s.Shown(shown, strings.Repeat("+ a\n", 100)+"hank: "+strings.Repeat("because, ", 20)+"unreadable", failed)
+			text = strings.Join(check(t, s), "\n")
+			if failed != strings.Contains(text, "unreadable") || !strings.Contains(text, "y: yes") || strings.Contains(text, "is being read") {
+				t.Errorf("%s, and the diff fails: %t\n%s", key, failed, text)
+			}
+			s.Key("y")
+			if cmds := s.Key("enter"); len(cmds) != 1 {
+				t.Errorf("%s: after the diff a yes does %v", key, cmds)
+			}
+		}
+	}
+}
+
 // TestWhatAPreviewRefusesIsNotOffered: it says why, where the preview ends, and there is no yes;
 // and none before it was shown, nor for the preview of another rollback.
 func TestWhatAPreviewRefusesIsNotOffered(t *testing.T) {
@@ -590,7 +627,7 @@ func TestWhatAPreviewRefusesIsNotOffered(t *testing.T) {
 	s.Resize(100, 30)
 	other := s.Key("r")[0].(Show)
 	other.Args = append([]string{"another"}, other.Args...)
-	if done := s.Key("y"); len(done) > 0 || s.notice != "the preview is being read" {
+	if done := s.Key("y"); len(done) > 0 || !strings.HasPrefix(s.notice, "the preview is being read") {
 		t.Errorf("before the preview a yes does %v, %q", done, s.notice)
 	}
 	if s.Shown(other, "another preview", false); s.text != nil {
