@@ -221,11 +221,16 @@ func (s *Server) mayAct(r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("%w, so it may not act; on this system: hank web --act --listen unix:PATH", err)
 	}
+	return mayActAs(uid, pids, r.URL.Path)
+}
+
+// mayActAs returns why processes of a user may not act on what a path names.
+func mayActAs(uid int, pids []int, path string) error {
 	if uid != os.Getuid() {
 		return fmt.Errorf("user %d may not act", uid)
 	}
 	target, lineage := "/", ""
-	if id, _, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/a/"), "/"); found {
+	if id, _, found := strings.Cut(strings.TrimPrefix(path, "/a/"), "/"); found {
 		if root, err := page.Find(id); err == nil {
 			meta, _ := layout.ReadMeta(root) // without one nothing is its own
 			target, lineage = root, meta.Lineage

@@ -7,7 +7,7 @@
 //  1. Host: the header is in an exact list. A page of another name that resolves to this
 //     machine (DNS rebinding) is refused, whatever its origin says.
 //  2. Origin and Sec-Fetch-Site, where a browser sends them: no other page asks. The
-//     check of net/http comes on top.
+//     check of net/http comes first, and ours takes less.
 //  3. Method: GET and HEAD look, POST acts, and there is no other. A handler of GET
 //     changes nothing.
 //  4. Token: 256 random bits in the header Authorization, never in a cookie or a URL that

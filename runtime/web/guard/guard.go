@@ -48,7 +48,7 @@ type check func(*http.Request) (status int, why string)
 
 // Wrap returns the handler behind the checks.
 func (g *Guard) Wrap(inner http.Handler) http.Handler {
-	checks := []check{g.host, g.site, crossOrigin(), g.method, g.token, g.capability, g.caller}
+	checks := []check{g.host, crossOrigin(), g.site, g.method, g.token, g.capability, g.caller}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range headers {
 			w.Header().Set(name, value)
