@@ -43,7 +43,10 @@ import (
 // The error says why there was no run, or what broke it; Result is not nil
 // when the execution could be opened. Request.Notify is told of both.
 func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
-	res, err := open(ctx, r, a, ui)
+	told := &request.Outbox{}
+	ui = ui.Through(told)
+	defer told.Wait()
+	res, err := open(ctx, r, a, ui, told)
 	if verdict.CodeOf(err) == exitcode.Decision && (res == nil || res.RunID == "") {
 		ui.RemarkUnkept(r)
 	}
@@ -65,10 +68,7 @@ func Run(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 const streamPatience = 5 * time.Second
 
 // open is Run without its notification.
-func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
-	told := &request.Outbox{}
-	ui = ui.Through(told)
-	defer told.Wait()
+func open(ctx context.Context, r Request, a Answers, ui UI, told *request.Outbox) (*Result, error) {
 	root, err := history.LocateFor(r.Execution, r.Mode == ModeRun, r.Hank)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI) (*Result, error) {
 	}
 	replay = d.replay
 	res, err := d.runOpened(ctx, program, loadErr)
-	told.Wait() // it may be reading the store
+	d.files.Take(true) // nothing reads the store any more
 	ui.Monitor.Wait("closing the execution")
 	if closeErr := x.Close(); closeErr != nil && !errors.Is(err, closeErr) && (err == nil || !strings.Contains(err.Error(), closeErr.Error())) {
 		err = errors.Join(err, closeErr)

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,4 +105,60 @@ func TestEventsShortenLongNamesOnTheTerminal(t *testing.T) {
 	terminal.Close()
 	person.Sees("  codon.started         collect-al…e-library: attempt 1 begins\r\n")
 	person.Sees("  codon.started         of-twenty-six-columns-only: attempt 1 b…\r\n")
+}
+
+// TestARunWorksThoughNobodyTakesItsOutput: a pipe that is full from the beginning, and that nobody
+// reads, holds up neither the start nor a codon. The command ends when its output is taken.
+func TestARunWorksThoughNobodyTakesItsOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hank := `{"hank": [{"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >a"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >b"}]}`
+	if err := os.WriteFile(filepath.Join(dir, "hank.json"), []byte(hank), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []int{4096, 1} { // until not one byte has room
+		for {
+			if _, err := syscall.Write(pipe[1], make([]byte, part)); err != nil {
+				break
+			}
+		}
+	}
+	if err := syscall.SetNonblock(pipe[1], false); err != nil {
+		t.Fatal(err)
+	}
+	read, full := os.NewFile(uintptr(pipe[0]), "read"), os.NewFile(uintptr(pipe[1]), "full")
+	environ := append(os.Environ(), "HANK_STATE_DIR="+t.TempDir())
+	cmd := exec.Command("hank", "run", "-e", "ex")
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = dir, full, full, environ
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	full.Close()
+	var killed atomic.Bool
+	watchdog := time.AfterFunc(time.Minute, func() {
+		killed.Store(true)
+		_ = cmd.Process.Kill()
+	})
+	defer watchdog.Stop()
+	for done := false; !done; time.Sleep(10 * time.Millisecond) {
+		status := exec.Command("hank", "status", "-e", "ex")
+		status.Dir, status.Env = dir, environ
+		out, _ := status.CombinedOutput() // there may be no execution yet
+		if done = bytes.Contains(out, []byte("2 of 2 finished")) && bytes.Contains(out, []byte("completed")); killed.Load() {
+			t.Fatalf("while its output is not taken, the run is not completed:\n%s", out)
+		}
+	}
+	taken, err := io.ReadAll(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	if err := cmd.Wait(); err != nil || !bytes.Contains(taken, []byte("[2/2] b: B\n  completed in ")) || !bytes.Contains(taken, []byte("\n\nthe hank is completed\n")) {
+		t.Errorf("%v: %q", err, bytes.Trim(taken, "\x00"))
+	}
 }

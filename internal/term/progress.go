@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -31,8 +30,9 @@ func Work(out *os.File, what string, done func() (files, bytes int64)) (end func
 		return 80
 	}}
 	over := make(chan struct{})
-	var wait sync.WaitGroup
-	wait.Go(func() {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
 		tick := time.NewTicker(redrawn)
 		defer tick.Stop()
 		for {
@@ -44,8 +44,14 @@ func Work(out *os.File, what string, done func() (files, bytes int64)) (end func
 				return
 			}
 		}
-	})
-	return func() { close(over); wait.Wait() }
+	}()
+	return func() {
+		close(over)
+		select {
+		case <-ended:
+		case <-time.After(time.Second): // out takes nothing, and the work goes on
+		}
+	}
 }
 
 // meter draws the progress of one piece of work.

@@ -2,13 +2,18 @@ package request
 
 import (
 	"sync"
+	"time"
 
 	"hank/internal/prompt"
 	"hank/runtime/progress"
 )
 
+// patience is how long a run waits until its UI has taken what it is told.
+const patience = time.Second
+
 // Outbox hands what a run tells to its UI, in order and one at a time. What takes time
-// to put together holds up what is told after it, and not the run.
+// to put together holds up what is told after it, and not the run. Nor does a UI that takes
+// nothing, as a terminal after Ctrl-S or a full pipe: the run goes on after patience, once.
 type Outbox struct {
 	mu   sync.Mutex
 	last chan struct{} // closed when the last has been handed over; nil: there is none
@@ -19,15 +24,18 @@ type Outbox struct {
 func (o *Outbox) put(hand func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.last == nil {
-		hand()
-		return
+	before := o.last
+	o.after(func() func() { return hand })
+	select {
+	case <-before:
+	default:
+		if before != nil {
+			return
+		}
 	}
 	select {
 	case <-o.last:
-		hand()
-	default:
-		o.after(func() func() { return hand })
+	case <-time.After(patience):
 	}
 }
 
