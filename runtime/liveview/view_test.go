@@ -310,6 +310,32 @@ func TestAnExecutionAtRestIsSeenToChange(t *testing.T) {
 	}
 }
 
+// TestWhatNeedsAPerson: a provider that refuses the key, a budget that is used up, and an agent of
+// which nothing is heard are reasons, each with what is known of it.
+func TestWhatNeedsAPerson(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		status report.Status
+		want   *Need
+	}{
+		{"exit code 9", report.Status{Verdict: verdict.Refused, EndDetail: "the key was refused", After: "hank run"}, &Need{Agent, "the key was refused", "hank run"}},
+		{"budget", report.Status{Verdict: verdict.Budget, EndDetail: "$1.00 of $1.00", After: "hank run --max-cost 2"}, &Need{Spent, "$1.00 of $1.00", "hank run --max-cost 2"}},
+		{"silent", report.Status{Verdict: verdict.Running, Live: true, Silent: true, After: "hank log -f"}, &Need{Silent, "no output from the agent for a while", "hank log -f"}},
+		{"not silent", report.Status{Verdict: verdict.Running, Live: true}, nil},
+		{"silent once, and over", report.Status{Verdict: verdict.Completed, Silent: true}, nil},
+	} {
+		if got := NeedOf(&c.status); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	for reason, want := range map[Reason]string{Agent: "agent", Spent: "budget", Silent: "silent"} {
+		if reason.String() != want {
+			t.Errorf("%d is %q, want %q", reason, reason, want)
+		}
+	}
+}
+
 // TestThoseThatNeedAPersonAreFirst: a gate before a failure, before what is done.
 func TestThoseThatNeedAPersonAreFirst(t *testing.T) {
 	t.Parallel()
@@ -325,7 +351,10 @@ func TestThoseThatNeedAPersonAreFirst(t *testing.T) {
 	add("running", true, 0)
 	add("failed", false, Failure)
 	add("gate", true, Gate)
+	add("silent", true, Silent)
 	add("limit", true, Limit)
+	add("spent", false, Spent)
+	add("agent", false, Agent)
 	add("blocked", false, Blocked)
 	add("held", false, Hold)
 	sortRows(rows)
@@ -333,7 +362,7 @@ func TestThoseThatNeedAPersonAreFirst(t *testing.T) {
 	for _, r := range rows {
 		got = append(got, r.Status.Execution)
 	}
-	if want := []string{"gate", "held", "blocked", "failed", "limit", "running", "done"}; !slices.Equal(got, want) {
+	if want := []string{"gate", "held", "blocked", "agent", "spent", "failed", "limit", "silent", "running", "done"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
