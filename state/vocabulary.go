@@ -33,6 +33,7 @@ import (
 
 	"hank/plan"
 	"hank/plan/loop"
+	"hank/state/agentend"
 )
 
 // SchemaVersion is the version of everything that hank adds to the documented
@@ -274,18 +275,17 @@ type Codon struct {
 	Interrupted    string   `json:"interrupted,omitempty"`    // crash, signal, stop, pause, refusal, usage_limit, fallback or budget
 	Notes          []string `json:"notes,omitempty"`          // what the checkpoint could not hold, what had to be killed
 	ProjectHead    string   `json:"projectHead,omitempty"`    // HEAD of the project's own git, which hank never moves
-	// Reply is what the user has said at a gate, as the prompt of the attempt got it.
-	Reply string `json:"reply,omitempty"`
+	Reply          string   `json:"reply,omitempty"`          // what the user has said at a gate, as the prompt of the attempt got it
 	// Settling is how the agent's work ended, once it has ended and while its
 	// checkpoint is not made yet: the checkpoint alone is tried again, and the
 	// agent is not.
 	Settling *Settling `json:"settling,omitempty"`
 	// Decision is what the codon said about its loop, where it was asked; the verdict on
 	// the iteration counts it.
-	Decision *loop.Ballot `json:"decision,omitempty"`
-	// NotObserved are the sentinels of the codon that could not be loaded.
-	NotObserved    []string `json:"sentinelsNotRun,omitempty"`
-	UnpricedTokens int64    `json:"unpricedTokens,omitzero"` // additive: of a model without a known price; what they cost is in no figure
+	Decision       *loop.Ballot     `json:"decision,omitempty"`
+	NotObserved    []string         `json:"sentinelsNotRun,omitempty"` // sentinels of the codon that could not be loaded
+	UnpricedTokens int64            `json:"unpricedTokens,omitzero"`   // of a model without a known price; what they cost is in no figure
+	AgentEnd       *agentend.Report `json:"agentEnd,omitempty"`        // what its agent reports of its own end
 
 	Unknown jsontext.Value `json:",embed"`
 

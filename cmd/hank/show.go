@@ -202,6 +202,9 @@ func printCodon(c *cli.Context, k report.Attempt, finish, transcript string) {
 	} else if k.ClaudeSessionID != "" {
 		line("session", "%s", k.ClaudeSessionID)
 	}
+	if k.AgentEnd != nil {
+		line("agent's end", "%s", k.AgentEnd)
+	}
 	if k.FallbackOf != "" {
 		line("fallback", "it worked with %s instead of its own model %s", k.Model, k.FallbackOf)
 	}

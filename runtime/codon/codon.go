@@ -118,6 +118,7 @@ func (a *attempt) failBeforeWork(ctx context.Context, failure *state.FailureReas
 	used := a.total()
 	final.PartialCost, final.PartialTokens = &used.Cost, &used.Tokens
 	final.BudgetExceeded = a.limitHit()
+	final.AgentEnd = a.agentEnd.Recorded()
 	var unpriced []string
 	final.UnpricedTokens, unpriced = a.unpriced()
 	a.notes = append(a.notes, unpriced...)

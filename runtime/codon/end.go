@@ -66,6 +66,7 @@ func (a *attempt) recordEnd(ctx context.Context, res ended, session state.SHA) e
 	next.UnpricedTokens, unpriced = a.unpriced()
 	next.Notes = append(append(next.Notes, a.notes...), unpriced...)
 	next.Decision = a.decision()
+	next.AgentEnd = a.agentEnd.Recorded()
 	return a.host.Record(state.CodonTransitioned{RunID: a.Run, Record: next})
 }
 

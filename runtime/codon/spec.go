@@ -18,6 +18,7 @@ import (
 	"hank/runtime/session"
 	"hank/runtime/usagelimit"
 	"hank/state"
+	"hank/state/agentend"
 	"hank/state/journal"
 )
 
@@ -157,6 +158,7 @@ type attempt struct {
 
 	usage     harness.Usage // of the running turn
 	spent     harness.Usage // of the turns before it
+	agentEnd  agentend.Report
 	messages  int
 	actions   actions
 	calls     map[string]call // of tools, that have not been answered

@@ -87,6 +87,7 @@ func (a *attempt) turn(ctx context.Context, req harness.Request, log *os.File) (
 	if err != nil {
 		return ended{}, nil, err
 	}
+	a.agentEnd = a.agentEnd.Then(res.verdict.AgentEnd)
 	a.killed(res.exit)
 	a.actions.finish(a)
 	if res.verdict.Success {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"hank/state"
+	"hank/state/agentend"
 )
 
 // Request is one turn that a codon wants from an agent: a first prompt, or
@@ -242,4 +243,6 @@ type Verdict struct {
 	Text            string // the agent's last words
 	Usage           Usage
 	Denied          []string // tools that were refused
+	// AgentEnd is what the agent reports of its own end.
+	AgentEnd agentend.Report
 }

@@ -32,6 +32,7 @@ type reader struct {
 	account  *account // nil: there is none to be read
 
 	result   fields // last result line
+	turns    int    // of all result lines: each has its own
 	open     bool   // a turn began after it
 	last     string // last text of the agent itself
 	apiError string // error of the last assistant line
@@ -273,6 +274,7 @@ func (r *reader) settle() []harness.Observation {
 
 func (r *reader) resultLine(event fields) []harness.Observation {
 	r.result, r.open = event, false
+	r.turns += int(event.count("num_turns"))
 	r.meter.result(event)
 	for _, denial := range event.list("permission_denials") {
 		r.deny(denial.text("tool_name"))

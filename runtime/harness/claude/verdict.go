@@ -6,6 +6,7 @@ import (
 
 	"hank/runtime/harness"
 	"hank/state"
+	"hank/state/agentend"
 )
 
 // End implements harness.Reader. An attempt succeeded if all of this holds:
@@ -28,6 +29,7 @@ func (r *reader) End(exitCode int, signal string) harness.Verdict {
 		Text:            cmp.Or(r.result.text("result"), r.last),
 		Usage:           r.meter.usage(),
 		Denied:          r.denied,
+		AgentEnd:        agentend.Report{StopReason: agentend.Word(r.result.text("stop_reason")), Turns: r.turns, APIMs: r.result.count("duration_api_ms")},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"hank/internal/term"
 	"hank/runtime/harness"
 	"hank/state"
+	"hank/state/agentend"
 )
 
 // Reader implements harness.Harness.
@@ -33,6 +34,7 @@ type reader struct {
 	cause    string // of the last error, as the log has it
 	last     string // the last message
 	denied   []string
+	end      agentend.Report
 
 	tokens  state.Tokens
 	cost    state.USD
@@ -110,6 +112,7 @@ func (r *reader) finished(p part) []harness.Observation {
 		r.context = used.Sum()
 	}
 	r.reason = p.Reason
+	r.end = agentend.Report{StopReason: agentend.Word(p.Reason), Turns: r.end.Turns + 1}
 	u := r.usage()
 	u.Final = r.ended()
 	observations := []harness.Observation{u}

@@ -26,6 +26,7 @@ func (r *reader) End(exitCode int, signal string) harness.Verdict {
 		Text:            r.last,
 		Usage:           r.usage(),
 		Denied:          r.denied,
+		AgentEnd:        r.end,
 	}
 }
 

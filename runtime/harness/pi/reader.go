@@ -26,6 +26,7 @@ type reader struct {
 	ended    bool    // agent_end, and nothing begun after it
 	last     message // the model's last
 	seen     bool    // there was one
+	turns    int     // how many there were
 	text     string  // the last that was said
 	other    string  // the model that answered, if it is not the one that was asked for
 	exceeded bool
@@ -130,6 +131,7 @@ func (r *reader) message(m message) (all []harness.Observation) {
 		return nil
 	}
 	r.last, r.seen = m, true
+	r.turns++
 	for _, b := range m.Content {
 		switch {
 		case b.Type == "thinking" && b.Thinking != "":

@@ -6,6 +6,7 @@ import (
 
 	"hank/runtime/harness"
 	"hank/state"
+	"hank/state/agentend"
 )
 
 // End implements harness.Reader. An attempt succeeded if all of this holds:
@@ -25,6 +26,7 @@ func (r *reader) End(exitCode int, signal string) harness.Verdict {
 		Session:         r.session,
 		Text:            r.text,
 		Usage:           r.meter.usage(),
+		AgentEnd:        agentend.Report{StopReason: agentend.Word(r.last.Stop), Turns: r.turns},
 	}
 }
 

@@ -1,0 +1,21 @@
+package gemini
+
+import (
+	"reflect"
+	"testing"
+
+	"hank/runtime/harness/internal/harnesstest"
+	"hank/state/agentend"
+)
+
+// What the real agent has said of its end is in the verdict.
+func TestWhatTheAgentSaidOfItsEnd(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]agentend.Report{
+		"write": {},
+	} {
+		if v, _ := harnesstest.Read(t, Harness{}, "testdata/"+name+".jsonl"); !reflect.DeepEqual(v.AgentEnd, want) {
+			t.Errorf("%s: the agent has said %+v, want %+v", name, v.AgentEnd, want)
+		}
+	}
+}
