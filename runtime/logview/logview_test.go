@@ -9,22 +9,30 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"hank/internal/secret"
 	"hank/internal/short"
 	"hank/runtime/harness"
 	"hank/runtime/harness/claude"
+	"hank/runtime/harness/codex"
+	"hank/runtime/harness/gemini"
+	"hank/runtime/harness/opencode"
+	"hank/runtime/harness/pi"
 	"hank/runtime/harness/shell"
 	"hank/runtime/harness/transcript"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-var known = Formats{ByName: map[string]harness.Harness{"claude": claude.Harness{}, "shell": shell.Harness{}}, Other: claude.Harness{}}
+var known = Formats{ByName: map[string]harness.Harness{
+	"claude": claude.Harness{}, "codex": codex.Harness{}, "gemini": gemini.Harness{}, "opencode": opencode.Harness{}, "pi": pi.Harness{}, "shell": shell.Harness{},
+}, Other: claude.Harness{}}
 
 // shown is what a transcript is printed as.
 func shown(t *testing.T, text string, style Style) string {
@@ -182,34 +190,59 @@ stderr: a warning
 	}
 }
 
-// What the real agent printed, in each case that is recorded, is readable.
+// What each real agent printed, in each case that is recorded, is readable; and no control of
+// the terminal in it steers one.
 func TestRecordedTranscripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../harness/claude/testdata/*.jsonl")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+	for name, golden := range map[string]string{"claude": "recorded.txt", "codex": "recorded-codex.txt", "gemini": "recorded-gemini.txt", "opencode": "recorded-opencode.txt", "pi": "recorded-pi.txt"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files, err := filepath.Glob("../harness/" + name + "/testdata/*.jsonl")
+			if err != nil || len(files) == 0 {
+				t.Fatal(files, err)
+			}
+			if name == "claude" {
+				files = append(files, filepath.Join("testdata", "subagent.jsonl"))
+			}
+			var all strings.Builder
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&all, "=== %s\n%s", filepath.Base(file), shown(t, string(text), Style{Columns: 80}))
+				steersNothing(t, file, string(text))
+			}
+			golden = filepath.Join("testdata", golden)
+			if *update {
+				if err := os.WriteFile(golden, []byte(all.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all.String() != string(want) {
+				t.Errorf("if this is meant: go test ./runtime/logview -update\n%s", all.String())
+			}
+		})
 	}
-	files = append(files, filepath.Join("testdata", "subagent.jsonl"))
-	var all strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&all, "=== %s\n%s", filepath.Base(file), shown(t, string(text), Style{Columns: 80}))
+}
+
+// steersNothing puts control of the terminal behind each text of a transcript that is what
+// the model says, a tool was given or has answered.
+func steersNothing(t *testing.T, file, text string) {
+	t.Helper()
+	const control = `\u001b]0;title\u0007\u001b[2J\u009b2JOWNED\r`
+	said := regexp.MustCompile(`("(?:text|content|output|command|aggregated_output|thinking|message|errorMessage)": ?"(?:[^"\\]|\\.)+)"`)
+	evil := said.ReplaceAllString(text, "${1}"+strings.ReplaceAll(control, "$", "$$")+`"`)
+	got := shown(t, evil, Style{Columns: 80})
+	if i := strings.IndexFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
+		t.Errorf("%s: control of the terminal is shown: %q", file, got[max(0, i-40):min(len(got), i+40)])
 	}
-	golden := filepath.Join("testdata", "recorded.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(all.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all.String() != string(want) {
-		t.Errorf("if this is meant: go test ./runtime/logview -update\n%s", all.String())
+	if filepath.Base(file) == "write.jsonl" && !strings.Contains(got, "OWNED") {
+		t.Errorf("%s: nothing of what was put in is shown", file)
 	}
 }
 
