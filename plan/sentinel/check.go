@@ -3,6 +3,7 @@ package sentinel
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -85,12 +86,14 @@ func CheckSchema(text string, report func(rule, hint, message string)) {
 		report("sentinel-schema", wrong.Hint, wrong.Message)
 		return
 	}
-	for _, name := range unknownTypes(reflect.ValueOf(schema.Schema()), nil) {
+	unknown := map[string]bool{}
+	unknownTypes(reflect.ValueOf(schema.Schema()), unknown)
+	for _, name := range slices.Sorted(maps.Keys(unknown)) {
 		near := ""
 		if like := typo.Nearest(name, jsonTypes); like != "" {
 			near = fmt.Sprintf("did you mean %q? ", like)
 		}
-		report("sentinel-schema", near+"the types are "+strings.Join(jsonTypes, ", "), fmt.Sprintf("the schema has the type %.200q, which no value has: no answer would be taken", name))
+		report("sentinel-schema", near+"the types are "+strings.Join(jsonTypes, ", "), fmt.Sprintf("the schema has the type %.200q, which no value has", name))
 	}
 }
 

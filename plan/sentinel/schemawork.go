@@ -140,33 +140,35 @@ func escaped(name string) string { return strings.NewReplacer("~", "~0", "/", "~
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
 // unknownTypes adds the types that a schema, or one of a list or a map of them, asks for, and that
-// there are none of, each once. The library takes any name, and compares each value with it.
-func unknownTypes(v reflect.Value, found []string) []string {
+// there are none of. The library takes any name, and compares each value with it.
+func unknownTypes(v reflect.Value, found map[string]bool) {
 	switch v.Kind() {
 	case reflect.Slice:
 		for i := range v.Len() {
-			found = unknownTypes(v.Index(i), found)
+			unknownTypes(v.Index(i), found)
 		}
 	case reflect.Map:
 		for _, of := range v.Seq2() {
-			found = unknownTypes(of, found)
+			unknownTypes(of, found)
 		}
 	case reflect.Pointer:
 		s, is := v.Interface().(*jsonschema.Schema)
 		if !is || s == nil {
 			break
 		}
-		for _, name := range append(slices.Clone(s.Types), s.Type) {
-			if name != "" && !slices.Contains(jsonTypes, name) && !slices.Contains(found, name) {
-				found = append(found, name)
+		types := s.Types
+		if s.Type != "" { // else there is a list, or none
+			types = append(slices.Clone(types), s.Type)
+		}
+		for _, name := range types {
+			if !slices.Contains(jsonTypes, name) {
+				found[name] = true
 			}
 		}
 		for i := range v.Elem().NumField() {
 			if field := v.Elem().Type().Field(i); field.IsExported() && strings.HasSuffix(field.Type.String(), "*jsonschema.Schema") {
-				found = unknownTypes(v.Elem().Field(i), found)
+				unknownTypes(v.Elem().Field(i), found)
 			}
 		}
 	}
-	slices.Sort(found)
-	return found
 }
