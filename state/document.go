@@ -407,7 +407,7 @@ func (r *Run) load(codons []*Codon) error {
 func checkDigest(text []byte) error {
 	at := bytes.LastIndex(text, []byte(digestKey))
 	if at < 0 {
-		return &DamagedError{"its digest is missing"}
+		return &DamagedError{"it does not end with its digest"}
 	}
 	sum := sha256.Sum256(text[:at])
 	if string(text[at:]) != fmt.Sprintf("%s%x\"\n}\n", digestKey, sum) {
@@ -443,7 +443,8 @@ func Verify(text []byte) error {
 func describe(err error) string {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
-		return fmt.Sprintf("%s: %v", semantic.JSONPointer, err)
+		semantic.GoType = nil // nobody but a programmer knows it
+		return strings.TrimPrefix(fmt.Sprintf("%s: %v", semantic.JSONPointer, err), ": ")
 	}
 	return err.Error()
 }

@@ -227,8 +227,12 @@ func snapshots(fsys vfs.FS, l layout.Layout, m *Result, rep *finding.Report) ([]
 		if err != nil {
 			why := err.Error()
 			var wrong *state.DamagedError
-			if errors.As(err, &wrong) {
-				why = wrong.Why // without the path, which is the execution's
+			var unread *fs.PathError
+			switch { // without the path, which is the execution's
+			case errors.As(err, &wrong):
+				why = wrong.Why
+			case errors.As(err, &unread):
+				why = unread.Err.Error()
 			}
 			rep.Repair(finding.Mended, name+damaged+why+")", "it is rebuilt, and the original is kept in quarantine", "the next command rebuilds it, and keeps the original in quarantine")
 			continue
