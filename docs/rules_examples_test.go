@@ -158,6 +158,7 @@ var ruleExamples = map[string]ruleExample{
 	"unknown-variable":    elsewhere("`HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUTS=5` in the environment.", "plan.TestEnvironmentSettings"),
 	"environment-long":    elsewhere("Thirty variables of 130 kB each in the `env` of a codon: Linux gives a process 2 MiB for arguments and environment, where the stack has its usual limit.", "script/validate_places"),
 	"output-place":        elsewhere("`\"outputDirectory\": \"out\"` in hankweave.json, where `out` is a file.", "script/validate_places"),
+	"place-taken":         elsewhere("Files in `agentRoot`, and no `.hankweave` beside it.", "script/validate_places"),
 	"place-closed":        elsewhere("A directory of another user, in which hank may make nothing.", "recovery/layout.TestAClosedPlaceIsNamedBeforeAnythingIsBegun"),
 	"sentinel-required":   elsewhere("A sentinel with `\"failCodonIfNotLoaded\": true` and an anthropic model, where ANTHROPIC_API_KEY is not set.", "script/sentinels"),
 	"sentinel-not-loaded": elsewhere("A sentinel with an anthropic model, where ANTHROPIC_API_KEY is not set.", "script/sentinels"),

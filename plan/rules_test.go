@@ -409,7 +409,7 @@ func TestMessagesOfLargeLimitsAndOfNestedLoops(t *testing.T) {
 
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
-var testedElsewhere = []string{"sentinel-not-loaded", "sentinel-required", "environment-long", "output-place", "place-closed", "missing-variable", "missing-program", "missing-agent", "fallback-agent", "fallback-begins", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
+var testedElsewhere = []string{"sentinel-not-loaded", "sentinel-required", "environment-long", "output-place", "place-closed", "place-taken", "missing-variable", "missing-program", "missing-agent", "fallback-agent", "fallback-begins", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
 
 // aKey is put together, so that no scanner takes it for a leak.
 var aKey = "sk-" + "ant-api03-abCD12efGH34ijKL56mnOP78"

@@ -13,6 +13,7 @@ import (
 	"hank/internal/secret"
 	"hank/internal/vfs"
 	"hank/plan"
+	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/recovery"
 	"hank/recovery/execution"
@@ -30,11 +31,13 @@ import (
 )
 
 // Tolerable reports whether an execution can continue without the author's hank:
-// it has a frozen one. A limit in dollars of the command itself (limited) that is none without a
-// price is no fault of the hank.
-func Tolerable(err error, limited bool) bool {
+// it has a frozen one. A limit in dollars of the command itself that is none without a price is no
+// fault of the hank; nor is it one that the settings require prices, unless its copy is to be used.
+func Tolerable(err error, layers config.Layers, a Answers) bool {
 	var invalid *exitcode.InvalidError
-	return errors.As(err, &invalid) && !(limited && invalid.Only("price-required")) || errors.Is(err, os.ErrNotExist)
+	required := layers.Merge(nil).RequirePrice
+	own := layers.Limited || required != nil && *required && !a.Frozen
+	return errors.As(err, &invalid) && !(own && invalid.Only("price-required")) || errors.Is(err, os.ErrNotExist)
 }
 
 func openOrCreate(ctx context.Context, root string, from hankfile.Origin, replay *recording.Recording, secrets *secret.Values, bus *events.Bus, r Request, a Answers, ui UI) (*execution.Execution, error) {
@@ -235,7 +238,7 @@ func CheckNew(ctx context.Context, p *plan.Program, root string, r Request, a An
 	if err := cmp.Or(confineNew(p, root, r), askAboutRemains(root, r, a, UI{})); err != nil {
 		return err
 	}
-	if err := Preflight(ctx, p, p.Initial(), known, r, UI{Say: say}, false); err != nil {
+	if err := Preflight(ctx, p, p.Initial(), known, r, UI{Say: say}, ""); err != nil {
 		return err
 	}
 	_, _, err := askBeforeCreation(ctx, root, r, a, UI{})

@@ -37,7 +37,7 @@ func (d *driver) preflight(ctx context.Context, s *state.State, st startpoint.St
 	if r.Hank = d.hankPath; d.answers.Frozen {
 		r.Hank = ""
 	}
-	if err := Preflight(ctx, d.program, rest, d.agents, r, ui, true); err != nil {
+	if err := Preflight(ctx, d.program, rest, d.agents, r, ui, d.x.Layout.Root); err != nil {
 		return err
 	}
 	next := fallback.Choose(rest[0].Codon, nil, d.agents.Usable(rest[0].Codon, d.request.ProcessEnviron()))
@@ -49,25 +49,30 @@ func (d *driver) preflight(ctx context.Context, s *state.State, st startpoint.St
 
 // Preflight looks whether everything that entries of a plan need is here, and whether sh can
 // parse their scripts and a process have their variables, before anything is made or started. Agents that are known are not looked for again, and those that it finds are
-// added. there reports whether there is an execution: a command without its hank continues it, and
+// added. root is where the execution is, if there is one: a command without its hank continues it, and
 // r names its hank unless p is the stored copy of another.
-func Preflight(ctx context.Context, p *plan.Program, rest []plan.Entry, known agents.Found, r Request, ui UI, there bool) error {
+func Preflight(ctx context.Context, p *plan.Program, rest []plan.Entry, known agents.Found, r Request, ui UI, root string) error {
 	if r.Replays() || r.Replay == request.Noop {
 		return nil
 	}
 	if wrong := machine.Refused(ctx, p, rest, r.ProcessEnviron()); len(wrong) > 0 {
 		file, err := hankfile.File(cmp.Or(r.Hank, "."))
-		if err != nil || there && r.Hank == "" { // the stored copy
+		if err != nil || root != "" && r.Hank == "" { // the stored copy
 			return &exitcode.InvalidError{Diagnostics: wrong}
 		}
 		return hankfile.Invalid(file, wrong)
+	}
+	if root != "" {
+		if err := r.CheckOutput(root, rest); err != nil {
+			return err
+		}
 	}
 	fresh, err := known.Look(ctx, p.Hank, rest, r.ProcessEnviron(), ui.Remark)
 	if err = errors.Join(err, sentinel.Ready(p, rest, r.SentinelEnviron())); err != nil {
 		return err
 	}
 	ask := agents.Permission{Settings: p.Settings, Flag: r.Layers.Flags.AllowBypass != nil, Try: r.DryRun, Choose: ui.Choose, Say: ui.Remark}
-	if there {
+	if root != "" {
 		if ask.Command = "hank " + string(r.Mode); r.Codon != "" {
 			ask.Command += " " + shell.Quote(string(r.Codon))
 		}

@@ -87,7 +87,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI, told *request.Outbox
 	}
 	layers := r.LayersFor("")
 	program, where, loadErr := hankfile.LoadFor(root, r, layers)
-	if loadErr != nil && (program == nil && !layout.Exists(root) || !Tolerable(loadErr, layers.Limited)) {
+	if loadErr != nil && (program == nil && !layout.Exists(root) || !Tolerable(loadErr, layers, a)) {
 		return nil, loadErr
 	}
 	var replay *recording.Recording
@@ -115,7 +115,7 @@ func open(ctx context.Context, r Request, a Answers, ui UI, told *request.Outbox
 			return nil, err
 		}
 		if r.Mode == ModeRun {
-			if err := Preflight(ctx, program, program.Initial(), found, r, ui, false); err != nil {
+			if err := Preflight(ctx, program, program.Initial(), found, r, ui, ""); err != nil {
 				return nil, err
 			}
 		}

@@ -119,14 +119,13 @@ func validate(c *cli.Context) (*validation.Validation, error) {
 		if err != nil {
 			return nil, err
 		}
-		layers, found = under, append(found, more...)
+		layers, found = under, slices.Concat(found, more, machine.Output(under, layoutHere(c).Root))
 	}
 	if dir := c.String("workspace"); dir != "" {
 		if err := request.CheckWorkspace(dir); err != nil {
 			return nil, err
 		}
 	}
-	found = append(found, machine.Output(layers, layoutHere(c).Root)...)
 	o := validation.Options{Strict: c.Bool("strict"), Machine: c.Bool("machine")}
 	v := validation.New(found, o)
 	if c.Args().Len() == 0 {

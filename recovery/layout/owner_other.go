@@ -10,4 +10,6 @@ func checkWorkspaceOwner(Layout) error { return nil }
 
 func ClosedPlace(Layout, string) error { return nil }
 
+func ClosedOutput(string) error { return nil }
+
 func ClosedWorkspace(Layout) *finding.DecisionError { return nil }

@@ -3,6 +3,7 @@
 package layout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,33 +91,43 @@ func ClosedWorkspace(l Layout) *finding.DecisionError {
 	return needPermission([]string{l.Workspace}, "hank run")
 }
 
-// ClosedPlace refuses directories that this user may not write to, where an execution that is not
-// made yet, its workspace and its output files would be. It is a *DecisionError.
+// ClosedPlace refuses directories that this user may not write to, or not read, where an execution
+// that is not made yet, its workspace and its output files would be. It is a *DecisionError.
 func ClosedPlace(l Layout, output string) error {
-	for _, p := range []struct {
-		what, dir, way string
-	}{
-		{"the execution", l.Hankweave(), "-e DIR begins it in another directory"},
-		{"the workspace", l.Workspace, "--workspace DIR names another one"},
-		{"the output directory", output, "--output DIR names another one"},
-	} {
-		if p.dir == "" {
-			continue
-		}
-		at := p.dir
-		fi, err := os.Stat(at)
-		for ; errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at); fi, err = os.Stat(at) {
-			at = filepath.Dir(at)
-		}
-		if err == nil && !fi.IsDir() {
-			continue // who needs it says so
-		}
-		if err := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS); errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
-			return &finding.DecisionError{What: fmt.Sprintf("hank may not write to %s, where %s is to be: %v; nothing was begun", at, p.what, err),
-				Options: []string{p.way, "make the directory writable, and then the same command"}, Barred: true}
-		}
+	return cmp.Or(closed("the execution", l.Hankweave(), "-e DIR begins it in another directory", unix.R_OK),
+		closed("the workspace", l.Workspace, "--workspace DIR names another one", unix.R_OK), ClosedOutput(output))
+}
+
+// ClosedOutput is ClosedPlace for an output directory alone.
+func ClosedOutput(dir string) error {
+	return closed("the output directory", dir, "--output DIR names another one", 0)
+}
+
+// closed refuses a directory that this user may not write to; also is what else it must permit
+// if it is there.
+func closed(what, dir, way string, also uint32) error {
+	if dir == "" {
+		return nil
 	}
-	return nil
+	at := dir
+	fi, err := os.Stat(at)
+	for ; errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at); fi, err = os.Stat(at) {
+		at = filepath.Dir(at)
+	}
+	if err == nil && !fi.IsDir() {
+		return nil // see Impossible
+	}
+	verb, mode := "write to", "writable"
+	err = unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+	if err == nil && at == dir {
+		verb, mode = "read", "readable"
+		err = unix.Faccessat(unix.AT_FDCWD, at, also, unix.AT_EACCESS)
+	}
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, unix.EROFS) {
+		return nil
+	}
+	return &finding.DecisionError{What: fmt.Sprintf("hank may not %s %s, where %s is to be: %v; nothing was begun", verb, at, what, err),
+		Options: []string{way, "make the directory " + mode + ", and then the same command"}, Barred: true}
 }
 
 // usable reports whether this user may use a file; an error if it is somebody else's

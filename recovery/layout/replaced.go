@@ -131,7 +131,17 @@ func (m Meta) Replaced(l Layout, s *state.State, sameBoot func(*state.Run) bool)
 	case running && sameBoot(r):
 		_, blocked := was.Succeeds(l.Workspace)
 		return blocked
-	case !running && one && now.Owner != was.Owner && checkWorkspaceOwner(l) != nil:
+	case !running:
+		return m.OtherOwner(l)
+	}
+	return nil
+}
+
+// OtherOwner asks about a workspace that belongs to another user than before, if this one cannot work
+// in it; nil: it can be, or it is another directory.
+func (m Meta) OtherOwner(l Layout) *finding.DecisionError {
+	now, err := DirAt(l.Workspace)
+	if was := m.WorkspaceDir; err == nil && was != nil && now.Device == was.Device && now.Inode == was.Inode && now.Owner != was.Owner && checkWorkspaceOwner(l) != nil {
 		return was.Estranged(l.Workspace, now, "hank run")
 	}
 	return nil

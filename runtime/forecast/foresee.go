@@ -76,7 +76,7 @@ func foresee(ctx context.Context, r request.Request, a request.Answers) (*forese
 		return nil, err
 	}
 	program, _, loadErr := hankfile.LoadFor(root, r, r.LayersFor(""))
-	if loadErr != nil && (program == nil && !layout.Exists(root) || !runtime.Tolerable(loadErr, r.Layers.Limited)) {
+	if loadErr != nil && (program == nil && !layout.Exists(root) || !runtime.Tolerable(loadErr, r.Layers, a)) {
 		return nil, loadErr
 	}
 	f := &foreseen{Root: root, Found: agents.Found{}}
@@ -270,7 +270,7 @@ func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.St
 		r.Layers.Flags.Sandbox = config.Sandbox(f.View.Meta.Sandbox)
 	}
 	p.Settings = r.LayersFor(p.Model).Merge(p.Hank.Overrides.Settings())
-	if err := runtime.Preflight(ctx, &p, f.Rest, f.Found, r, runtime.UI{Say: f.remark}, true); err != nil || len(f.Rest) == 0 {
+	if err := runtime.Preflight(ctx, &p, f.Rest, f.Found, r, runtime.UI{Say: f.remark}, f.Root); err != nil || len(f.Rest) == 0 {
 		return f.refused(err)
 	}
 	next := fallback.Choose(f.Rest[0].Codon, nil, f.Found.Usable(f.Rest[0].Codon, r.ProcessEnviron()))

@@ -43,9 +43,17 @@ func longEnvironments(p *plan.Program, environ []string, room uint64, due func(*
 			}
 			total += size(name, value)
 		}
+		what, arguments := "the environment of codon %q has at least %d bytes, and a process of this machine may have %d: none of its processes can start", uint64(0)
+		if c.Model.Kind().NamesProgram {
+			for _, argument := range c.Exec {
+				arguments += uint64(len(argument) + 1 + 8)
+			}
+		}
+		if total <= room {
+			what, total = "the environment and the arguments of codon %q have together at least %d bytes, and a process of this machine may have %d: its program cannot start", total+arguments
+		}
 		if total > room && due(c) {
-			found = append(found, p.Diagnose(pointer, "environment-long", "put long values into files",
-				fmt.Sprintf("the environment of codon %q has at least %d bytes, and a process of this machine may have %d: none of its processes can start", c.ID, total, room)))
+			found = append(found, p.Diagnose(pointer, "environment-long", "put long values into files", fmt.Sprintf(what, c.ID, total, room)))
 		}
 	})
 	return found

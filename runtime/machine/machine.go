@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"hank/internal/sandbox"
 	"hank/plan"
 	"hank/plan/diagnostic"
+	"hank/recovery"
 	"hank/recovery/layout"
 	"hank/runtime/agents"
 	"hank/runtime/sentinel"
@@ -52,8 +54,12 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 		}
 		found = append(found, p.Diagnose("/overrides/sandbox", rule, "", err.Error()))
 	}
-	if err := closed(here.Layout, p.Settings.OutputDirectory); err != nil {
+	if err := closed(p, here.Layout, p.Settings.OutputDirectory); err != nil {
 		found = append(found, p.Diagnose("", "place-closed", "", err.Error()))
+	} else if !layout.Exists(here.Layout.Root) {
+		if what := recovery.Remains(here.Layout.Root, here.Layout.Workspace != layout.DefaultWorkspace(here.Layout.Root)); what != "" {
+			found = append(found, p.Diagnose("", "place-taken", "give hank run --fresh, if all codons are to run on what is there", "there is no execution in "+here.Layout.Root+", but "+what))
+		}
 	}
 	found = append(found, targets(p, here.Layout)...)
 	found = append(found, longEnvironments(p, here.Environ, room(), func(*plan.Codon) bool { return true })...)
@@ -109,19 +115,28 @@ func lookForFallbacks(p *plan.Program, here Place) (found []diagnostic.Diagnosti
 	return found
 }
 
-// closed is what this user may not use of an execution, or may not make where there is none.
-func closed(l layout.Layout, output string) error {
+// closed is what cannot be used of an execution, or cannot be made where there is none.
+func closed(p *plan.Program, l layout.Layout, setting string) error {
+	if err := layout.Obstructed(l.Root); err != nil {
+		return err
+	}
+	if setting != "" {
+		setting, _ = filepath.Abs(setting)
+	}
 	if !layout.Exists(l.Root) {
-		if output != "" {
-			output, _ = filepath.Abs(output)
-		}
-		return layout.ClosedPlace(l, output)
+		return Places(l, setting)
 	}
 	if err := layout.CheckOwner(l); err != nil {
 		return err
 	}
-	if ask := layout.ClosedWorkspace(l); ask != nil {
+	meta, _ := layout.ReadMeta(l.Root) // what is wrong with it hank doctor says
+	if ask := cmp.Or(layout.ClosedWorkspace(l), meta.OtherOwner(l)); ask != nil {
 		return ask
+	}
+	copies := false
+	p.Hank.EachCodon(func(_ string, c *plan.Codon) { copies = copies || len(c.OutputFiles) > 0 })
+	if copies && (setting == "" || BadOutput(l.Root, setting) == "") { // else output-place says it
+		return CopiesTo(l.Root, "", setting)
 	}
 	return nil
 }

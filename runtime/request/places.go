@@ -3,7 +3,9 @@ package request
 import (
 	"fmt"
 	"os"
+	"slices"
 
+	"hank/plan"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
 	"hank/runtime/machine"
@@ -32,7 +34,16 @@ func (r Request) CheckPlaces(root string) error {
 			return err
 		}
 	}
-	return layout.ClosedPlace(l, Absolute(dir))
+	return machine.Places(l, Absolute(dir))
+}
+
+// CheckOutput refuses to run entries of a plan that copy output files to where the execution in
+// root cannot write them.
+func (r Request) CheckOutput(root string, rest []plan.Entry) error {
+	if !slices.ContainsFunc(rest, func(e plan.Entry) bool { return len(e.Codon.OutputFiles) > 0 }) {
+		return nil
+	}
+	return machine.CopiesTo(root, r.Output, r.Layers.Merge(nil).OutputDirectory)
 }
 
 // CheckWorkspace refuses a workspace that is no directory.

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package layout
+
+func ofKernel(string) bool { return false }
