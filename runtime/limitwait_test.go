@@ -150,6 +150,30 @@ func TestAWaitIsContinuedByTheNextRun(t *testing.T) {
 	}
 }
 
+// TestAWaitThatIsKilledKeepsItsEnd: after kill -9 in a wait the next run waits until the same
+// time.
+func TestAWaitThatIsKilledKeepsItsEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, "hank/hank.json", limitedOnce("3600", ""))
+	o := order{Execution: filepath.Join(dir, "x"), Hank: filepath.Join(dir, "hank"), Output: filepath.Join(dir, "output")}
+	env := "COUNTER=" + filepath.Join(dir, "counter")
+	var until []time.Time
+	for range 2 {
+		if _, killed := o.start(t, env, "HANK_FAILPOINT=limit.announced:1").wait(); !killed {
+			t.Fatal("it was not killed")
+		}
+		w := usagelimit.Of(o.fold(t).state)
+		if w == nil {
+			t.Fatal("it does not wait any more")
+		}
+		until = append(until, w.Until.Time)
+	}
+	if time.Until(until[0]) < 50*time.Minute || !until[1].Equal(until[0]) {
+		t.Errorf("it waits until %s", until)
+	}
+}
+
 // TestAWaitKilledAnywhere kills a run before, during and after its wait: the next one ends as
 // an undisturbed one.
 func TestAWaitKilledAnywhere(t *testing.T) {
