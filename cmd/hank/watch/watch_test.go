@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -234,8 +235,8 @@ func TestWatchInATerminal(t *testing.T) {
 	s.keys("/777\r")
 	s.wait("│ 777")
 	s.quiet(time.Second)
-	s.keys("a")
-	s.wait("approve gate ok?", "+one")
+	s.keys("ay\r") // nothing is answered by what is typed before the diff is there
+	s.wait("approve gate ok?", "+one", "y: yes")
 	s.keys("y\r")
 	s.wait("approved at gate ok")
 	w.write("ex/go", "")
@@ -341,6 +342,129 @@ func TestAWatcherChangesNothing(t *testing.T) {
 		t.Errorf("the run that was watched ended with %v", err)
 	}
 	s.wait("completed, 2 of 2 finished")
+	s.leave()
+}
+
+// TestViewersKilledAndStoppedChangeNothing: whatever happens to those that look at a run, and
+// whenever, it goes through the same transitions, and leaves the same work, as when nobody looks.
+func TestViewersKilledAndStoppedChangeNothing(t *testing.T) {
+	t.Parallel()
+	transition := regexp.MustCompile(`"type":"[A-Z][^"]*"`) // the other events come beside them
+	outcome := func(watched bool) string {
+		w := newWorld(t)
+		w.run(0, "approve", "ok", "-e", "ex")
+		run := w.command("run", "-e", "ex")
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		watchdog := time.AfterFunc(time.Minute, func() { _ = run.Process.Kill() })
+		defer watchdog.Stop()
+		log := filepath.Join(w.root, ".hankweave", "runs", "*", "second.*.jsonl")
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			if found, _ := filepath.Glob(log); len(found) > 0 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal("the codon does not begin")
+			}
+		}
+		if watched {
+			disturb(w)
+		}
+		w.write("ex/go", "")
+		if err := run.Wait(); err != nil {
+			t.Errorf("the run ended with %v; watched: %t", err, watched)
+		}
+		two, err := os.ReadFile(filepath.Join(w.root, "agentRoot", "two"))
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.Join(transition.FindAllString(w.run(0, "events", "-e", "ex", "--json", "--limit", "100000"), -1), "\n") + "\n" + string(two)
+	}
+	if alone, watched := outcome(false), outcome(true); alone != watched || !strings.Contains(alone, "RunCompleted") {
+		t.Errorf("watched, it has ended with\n%s\nand alone with\n%s", watched, alone)
+	}
+}
+
+// disturb starts viewers of each kind, of which it reads some and not others, and stops, continues
+// and kills them at random. Those that are left at the end stay as they are until the test ends.
+func disturb(w *world) {
+	w.t.Helper()
+	r := rand.New(rand.NewPCG(7, 8))
+	kinds := [][]string{{"watch", "ex"}, {"web", "--listen", "127.0.0.1:0"}, {"events", "-f", "-e", "ex"}}
+	type viewer struct {
+		*exec.Cmd
+		end func()
+	}
+	start := func(kind int) viewer {
+		cmd := w.command(kinds[kind]...)
+		tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if r.IntN(3) > 0 { // it has begun
+			if _, err := tty.Read(make([]byte, 1)); err != nil {
+				w.t.Errorf("hank %q prints nothing: %v", kinds[kind], err)
+			}
+		}
+		if r.IntN(3) > 0 { // it is read
+			go func() { _, _ = io.Copy(io.Discard, tty) }()
+		}
+		end := sync.OnceFunc(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			_ = tty.Close()
+		})
+		w.t.Cleanup(end)
+		return viewer{cmd, end}
+	}
+	var viewers []viewer
+	for kind := range kinds {
+		viewers = append(viewers, start(kind))
+	}
+	for range 15 {
+		kind := r.IntN(len(kinds))
+		signal := []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT, syscall.SIGKILL}[r.IntN(3)]
+		if signal == syscall.SIGKILL {
+			viewers[kind].end()
+			viewers[kind] = start(kind)
+		} else if err := viewers[kind].Process.Signal(signal); err != nil {
+			w.t.Errorf("hank %q has ended by itself: %v", kinds[kind], err)
+		}
+	}
+	for _, v := range viewers {
+		if err := v.Process.Signal(syscall.SIGSTOP); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// TestThePlainStreamBeginsWhereTheCodonDid: p shows what the codon has printed before, and then what
+// comes, in the scrollback; p leads back to the screen.
+func TestThePlainStreamBeginsWhereTheCodonDid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(0, "approve", "ok", "-e", "ex")
+	run := w.command("run", "-e", "ex")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = run.Process.Kill() }()
+	s := w.watch(100, 30, "ex")
+	s.wait("▶ second", "begun")
+	s.keys("p")
+	s.wait("-- plain stream; p comes back to the screen --", "begun")
+	w.write("ex/go", "")
+	if err := run.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s.wait("begun", "-- end of the stream; p comes back to the screen --")
+	all := s.printed()
+	if left := all[strings.LastIndex(all, "\x1b[?1049l")+1:]; !strings.Contains(left, "begun") || strings.Contains(left, "\x1b[?1049h") {
+		t.Errorf("the stream is not in the scrollback: %q", left)
+	}
+	s.keys("p")
+	s.wait("completed, 2 of 2 finished", "as of event ")
 	s.leave()
 }
 
