@@ -82,9 +82,10 @@ func TestWhoCannotBeFoundMayNotAct(t *testing.T) {
 	if err := (&Server{}).mayAct(of(served)); err != nil {
 		t.Errorf("this process, which can be found, may not act: %v", err)
 	}
-	testkit.Must(t, client.Close())
-	syscall.ForkLock.RLock() // a child that another test is starting holds it no more
+	syscall.ForkLock.RLock() // no child that another test is starting holds it, too
+	err = client.Close()
 	syscall.ForkLock.RUnlock()
+	testkit.Must(t, err)
 	for name, request := range map[string]*http.Request{"a closed connection": of(served), "no connection": r} {
 		err := (&Server{}).mayAct(request)
 		if !errors.Is(err, caller.ErrUnknown) || !strings.Contains(err.Error(), "--listen unix:PATH") {
