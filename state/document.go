@@ -441,8 +441,7 @@ func Verify(text []byte) error {
 }
 
 func describe(err error) string {
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
+	if semantic, is := errors.AsType[*json.SemanticError](err); is {
 		semantic.GoType = nil // nobody but a programmer knows it
 		return strings.TrimPrefix(fmt.Sprintf("%s: %v", semantic.JSONPointer, err), ": ")
 	}

@@ -58,7 +58,7 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 		found = append(found, p.Diagnose("", "place-closed", "", err.Error()))
 	} else if !layout.Exists(here.Layout.Root) {
 		if what := recovery.Remains(here.Layout.Root, here.Layout.Workspace != layout.DefaultWorkspace(here.Layout.Root)); what != "" {
-			found = append(found, p.Diagnose("", "place-taken", "give hank run --fresh, if all codons are to run on what is there", "there is no execution in "+here.Layout.Root+", but "+what))
+			found = append(found, p.Diagnose("", "place-taken", "--fresh has all codons run on what is there", "there is no execution in "+here.Layout.Root+", but "+what))
 		}
 	}
 	found = append(found, targets(p, here.Layout)...)
