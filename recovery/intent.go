@@ -61,7 +61,7 @@ func finishIntent(ctx context.Context, x *execution.Execution, r *Repair) error 
 	meanwhile, err := finish(ctx, x, intent)
 	switch {
 	case err == nil:
-		r.Found, r.Did = found, r.Did+meanwhile
+		r.Found, r.Did, x.Finished = found, r.Did+meanwhile, true
 		return nil
 	case leavesOpen(ctx, x, err):
 		return fmt.Errorf("%s cannot be finished: %w", execution.Describe(intent), err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hank/checkpoint"
 	"hank/internal/short"
@@ -17,6 +18,7 @@ import (
 	"hank/recovery/lock"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
+	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -397,5 +399,34 @@ func TestARollbackAsksAgainAboutWhatChangedMeanwhile(t *testing.T) {
 	}
 	if got := s.git("show", string(done.Safety)+":meanwhile"); got != "x" {
 		t.Errorf("the safety checkpoint has %q", got)
+	}
+}
+
+// TestCommandsOfOneOperationAnswerTheSame: of several at once, one makes the move, and the one
+// that comes to record its answer after another answers what the other has recorded.
+func TestCommandsOfOneOperationAnswerTheSame(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, fixture(t, "hanks/two-steps"))
+	s.must(ModeRun, exitcode.Done)
+	o := history.RollbackOptions{To: "first", Execution: s.root, Say: s.say,
+		Answer: func(done *history.RolledBack) any { return report.MovedOf(done, true) }}
+	if err := history.Identify(&o, "back", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	done, err := s.rollback(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.rollback(o)
+	if err != nil || again.Repeats == nil {
+		t.Fatalf("the same operation again: %+v, %v", again, err)
+	}
+	recorded, err := report.AnswerMove(t.Context(), o, again, report.Follows{Command: "hank run --frozen"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := report.AnswerMove(t.Context(), o, done, report.Follows{Command: "hank run"})
+	if err != nil || late.Command != recorded.Command || late.Safety != recorded.Safety {
+		t.Errorf("the other command has answered %+v, and this one %+v, %v", recorded, late, err)
 	}
 }

@@ -28,10 +28,10 @@ type Execution struct {
 	Store     *checkpoint.Store
 	Workspace *checkpoint.Workspace
 	Report    finding.Report // what opening it found and did
-	// Undone: opening has undone an interrupted change of the workspace, and
-	// GivenUp why it could only be closed: see Options.Unfinished.
-	Undone  bool
-	GivenUp *finding.DecisionError
+	// Undone: opening has undone an interrupted change of the workspace; Finished: it has
+	// finished one. GivenUp: why it could only be closed, see Options.Unfinished.
+	Undone, Finished bool
+	GivenUp          *finding.DecisionError
 
 	Opts          Options
 	FS            vfs.FS

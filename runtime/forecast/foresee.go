@@ -138,7 +138,10 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 // passGates foresees what becomes of the gates before the next codon: the run asks at one, or has
 // a codon fail for the answer that it got.
 func (f *foreseen) passGates(r request.Request, a request.Answers, st startpoint.Start) error {
-	if f.Awaits { // which gates come depends on the verdict
+	if f.Awaits { // which other gates come depends on the verdict
+		if g := gate.OfEnded(f.State); g != nil {
+			f.asksAt(g)
+		}
 		return nil
 	}
 	run := &state.Run{RunID: "dry-run", Status: state.StatusRunning, StartingConditions: startpoint.Conditions(f.State, st, r.Mode, "")}

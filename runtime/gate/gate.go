@@ -69,6 +69,17 @@ func At(s *state.State) *Standing {
 	return nil
 }
 
+// OfEnded is the gate of its own at which the codon that has ended last stands, which asks whether
+// or not its loop continues; nil: it has none, or it was answered.
+func OfEnded(s *state.State) *Standing {
+	for _, g := range Behind(s, s.Next()) {
+		if g.Loop == "" && (g.Request == nil || g.Waiting()) {
+			return &g
+		}
+	}
+	return nil
+}
+
 // Ask is what comes before the next codon begins: the name of the gate that asks, or has asked,
 // empty if there is none; or refused, where the answer was no or has not come in time, and it depends
 // on the codon's onFailure which codon is next.

@@ -11,6 +11,7 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/layout"
 	"hank/runtime/exitcode"
+	"hank/runtime/history/moveevent"
 	"hank/runtime/opening"
 	"hank/runtime/operation"
 	"hank/state"
@@ -63,31 +64,33 @@ func (o *RollbackOptions) asOperation(preview *Preview) (*state.Operation, error
 }
 
 // KeepAnswer records what the operation of a move was answered, so that it is answered
-// the same again. Of a repeated command the move may have been finished by another opening,
-// which says in no event that it is complete.
-func KeepAnswer(ctx context.Context, o RollbackOptions, repeats bool, answer any) error {
+// the same again. known: another command of the same operation has recorded its own. Of a
+// repeated command the move may have been finished by another opening, which died before it
+// said in an event that it is complete.
+func KeepAnswer(ctx context.Context, o RollbackOptions, repeats bool, answer any) (known *state.Operation, err error) {
 	root, err := Locate(o.Execution)
 	if err != nil || o.Operation == nil {
-		return err
+		return nil, err
 	}
 	failpoint.Hit("operation.answered")
 	t, err := operation.Answer(*o.Operation, exitcode.Done, answer)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	x, err := opening.Open(ctx, root, execution.Options{Command: "hank " + o.kind(), BreakLock: o.BreakLock})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if known, _ := x.State().Operation(o.Operation.ID); known != nil {
-		if t.Operation.Safety, t.Operation.Time = known.Safety, known.Time; known.Answered {
-			return x.Close()
+	if known, _ = x.State().Operation(o.Operation.ID); known != nil {
+		if known.Answered {
+			return known, x.Close()
 		}
+		t.Operation.Safety, t.Operation.Time = known.Safety, known.Time
 	}
 	if repeats && len(o.Paths) == 0 {
-		noteFinished(x)
+		moveevent.NoteFinished(x)
 	}
-	return errors.Join(x.Record(t), x.Close())
+	return nil, errors.Join(x.Record(t), x.Close())
 }
 
 // Identify gives what is asked for an operation ID; an empty one gives it none.

@@ -300,6 +300,7 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	if err != nil {
 		return nil, err
 	}
+	completed()
 	if err := x.KeepCap(); err != nil {
 		return nil, err
 	}
@@ -311,7 +312,6 @@ func rollback(ctx context.Context, x *execution.Execution, o RollbackOptions) (*
 	if _, err := os.Lstat(out); err == nil && o.Say != nil && len(preview.Superseded) > 0 && len(o.Paths) == 0 {
 		o.Say("note: the output files in " + term.ShortPath(out) + " stay as they are")
 	}
-	completed()
 	preview.InTheWay = inTheWay(moved.Report.Refused)
 	return &RolledBack{Preview: *preview, Safety: moved.Safety}, nil
 }

@@ -17,12 +17,18 @@ import (
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/runtime/agents"
+	"hank/runtime/history/moveevent"
 	"hank/runtime/keeper"
 )
 
-// Open is recovery.Open.
+// Open is recovery.Open. Where it has finished a move back that a crash had interrupted, the
+// journal says that it is complete.
 func Open(ctx context.Context, root string, o execution.Options) (*execution.Execution, error) {
-	return recovery.Open(ctx, root, complete(o))
+	x, err := recovery.Open(ctx, root, complete(o))
+	if err == nil && x.Finished {
+		moveevent.NoteFinished(x)
+	}
+	return x, err
 }
 
 // Create is recovery.Create.

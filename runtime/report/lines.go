@@ -83,7 +83,11 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 	switch {
 	case s.LiveCodon != nil:
 	case s.Awaits != "":
-		line("undecided", "whether loop %s continues", s.Awaits)
+		asks := ""
+		if s.NextGate != "" {
+			asks = "; the gate " + s.NextGate + " asks whatever comes of it"
+		}
+		line("undecided", "whether loop %s continues%s", s.Awaits, asks)
 	case s.NextGate != "":
 		line("next codon", "%s", strings.TrimPrefix(string(s.Next)+"; the gate "+s.NextGate+" asks first", "; "))
 	case s.Next != "":

@@ -160,7 +160,8 @@ func MoveOf(p *history.Preview) Move {
 }
 
 // AnswerMove is what a move is answered, next being what follows. That of an
-// operation is recorded, or read where it was: the error says that it could not be.
+// operation is recorded, or read where it was, by another command of the same operation
+// too: the error says that it could not be.
 func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.RolledBack, next Follows) (Moved, error) {
 	m := MovedOf(done, o.Operation != nil)
 	if known := done.Repeats; known != nil {
@@ -171,7 +172,14 @@ func AnswerMove(ctx context.Context, o history.RollbackOptions, done *history.Ro
 		m.Safety = done.Safety // which was not known before
 	}
 	m.Follows = next
-	return m, notRecorded(history.KeepAnswer(ctx, o, done.Repeats != nil, m))
+	known, err := history.KeepAnswer(ctx, o, done.Repeats != nil, m)
+	if known != nil {
+		recorded := Moved{}
+		if err := operation.Repeat(known, &recorded); err == nil {
+			m = recorded
+		}
+	}
+	return m, notRecorded(err)
 }
 
 // notRecorded says of a move that is complete that its answer is not recorded. Nothing is refused.

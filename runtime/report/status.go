@@ -574,8 +574,12 @@ func (s *Status) gatesOf(st *state.State, now time.Time) {
 	switch name, refused := gate.Ask(st, now); {
 	case refused && !s.Live: // the next run has its codon fail, and does what follows from that
 		s.Next = ""
-	case s.Awaits == "": // else it depends on the verdict which gate comes
+	case s.Awaits == "":
 		s.NextGate = name
+	default: // which other gate comes depends on the verdict
+		if own := gate.OfEnded(st); own != nil {
+			s.NextGate = own.Name
+		}
 	}
 	g := gate.At(st)
 	switch {

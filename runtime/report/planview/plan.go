@@ -133,6 +133,8 @@ func Of(v *recovery.View) *Plan {
 	if !unknown {
 		p.NextGate, unknown = gate.Ask(ahead, time.Now())
 		unknown = unknown && !v.Live
+	} else if own := gate.OfEnded(ahead); own != nil {
+		p.NextGate = own.Name
 	}
 	newest := map[state.CodonID]state.LineageEntry{}
 	for _, step := range v.State.LineagePath() {
