@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"hank/checkpoint"
@@ -71,7 +70,7 @@ func (d *driver) archive(ctx context.Context, index int) error {
 		return err
 	}
 	_, err = d.x.Commit(ctx, execution.Commit{
-		Title:    githistory.Title{Status: state.KindArchive, CodonID: stored.CodonID, RunID: d.run, Name: fmt.Sprintf("%d files archived", len(done.Paths))},
+		Title:    githistory.Title{Status: state.KindArchive, CodonID: stored.CodonID, RunID: d.run, Name: term.Count(len(done.Paths), "file") + " archived"},
 		Snapshot: snap, Parents: d.parents(), Branch: d.branch(),
 		Transition: state.CheckpointCreated{Kind: state.KindArchive, RunID: d.run, CodonID: stored.CodonID, Branch: d.branch(), Base: true},
 	})

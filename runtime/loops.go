@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hank/internal/failpoint"
+	"hank/internal/term"
 	"hank/plan"
 	"hank/plan/loop"
 	"hank/recovery"
@@ -185,7 +186,7 @@ func (d *driver) tellVerdict(j *state.Judgement) {
 	case j.Decision == loop.Stop:
 		what = "is over"
 	case j.Iteration+1 >= l.TerminateOn.Limit:
-		what = fmt.Sprintf("is at its limit of %d iterations", l.TerminateOn.Limit)
+		what = "is at its limit of " + term.Count(l.TerminateOn.Limit, "iteration")
 	}
 	d.say("  loop %s %s after iteration %d: %s", j.LoopID, what, j.Iteration, j.Reason)
 }

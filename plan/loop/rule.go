@@ -151,15 +151,22 @@ func orDefault(n, otherwise int) int {
 func (r Rule) String() string {
 	switch r.Type {
 	case IterationLimit:
-		return fmt.Sprintf("%d times", r.Limit)
+		return times(r.Limit)
 	case ContextExceeded:
 		return "until the context is full"
 	}
 	text := "until " + r.condition()
 	if r.Limit > 0 {
-		text += fmt.Sprintf(", at most %d times", r.Limit)
+		text += ", at most " + times(r.Limit)
 	}
 	return text
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // condition is what the rule waits for, in words.

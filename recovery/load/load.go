@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"hank/internal/term"
 	"hank/internal/vfs"
 	"hank/recovery/finding"
 	"hank/recovery/hankweave"
@@ -283,7 +284,7 @@ func (m Result) takeSnapshot(snaps []candidate, rep *finding.Report) Result {
 	case len(snaps) == 0:
 	case m.Foreign:
 		m.Rebase = adopting
-		rep.Add(finding.Note, "%s: it has %d runs, and hank continues after them; see docs/compatibility.md", adopting, len(m.State.Runs))
+		rep.Add(finding.Note, "%s: it has %s, and hank continues after them; see docs/compatibility.md", adopting, term.Count(len(m.State.Runs), "run"))
 	default:
 		rep.Add(finding.Mended, "%s; %s knows everything up to event %d", m.Rebase, m.Source, m.State.Seq)
 		if m.Source != "state.json" {

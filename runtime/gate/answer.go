@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hank/internal/shell"
+	"hank/internal/term"
 	"hank/internal/typo"
 	"hank/plan"
 	"hank/recovery/finding"
@@ -134,7 +135,7 @@ func (a Answer) fits(s *state.State, g *Standing) error {
 	if len(a.Reply) <= room {
 		return nil
 	}
-	return &exitcode.UsageError{Why: fmt.Sprintf("the reply at gate %s has %d bytes, and may have %d: give a shorter one, and put long text into a file that it names", g.Name, len(a.Reply), room)}
+	return &exitcode.UsageError{Why: fmt.Sprintf("the reply at gate %s has %s, and may have %d: give a shorter one, and put long text into a file that it names", g.Name, term.Count(len(a.Reply), "byte"), room)}
 }
 
 // means reports whether a request is one at the gate that the answer names, of whichever
