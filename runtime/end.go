@@ -214,7 +214,11 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 	}
 	d.timed(s, res)
 	if d.program != nil {
-		d.lookAhead(s.Next())
+		next := s.Next()
+		if history.AwaitsVerdict(s, d.program) { // the loop may continue
+			next--
+		}
+		d.lookAhead(next)
 		res.Extent = d.extent
 	} else {
 		res.Extent = d.frozenExtent(s)
@@ -244,6 +248,9 @@ func (d *driver) resultAt(s *state.State, out verdict.Outcome, err error) *Resul
 // has ended before it took up a program. A reader of the execution says the same.
 func (d *driver) frozenExtent(s *state.State) plan.Extent {
 	entries, done := s.ExecutionPlan(), s.Next()
+	if p, err := githistory.LoadProgram(d.x.Store, s.Program); err == nil && history.AwaitsVerdict(s, p) { // the loop may continue
+		done--
+	}
 	var next *plan.Entry
 	if done < len(entries) {
 		next = &entries[done].Entry
