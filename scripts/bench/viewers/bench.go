@@ -55,6 +55,7 @@ type bench struct {
 	sizes
 	hank    string // the program
 	control bool   // the viewers of a run are always stopped
+	apart   bool   // the run has a processor of its own
 	dir     string // in which everything is made
 	say     func(format string, args ...any)
 }

@@ -18,6 +18,9 @@ import (
 // command is hank in the directory of the bench, with a list of executions of its own.
 func (b *bench) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(b.hank, args...)
+	if b.apart && args[0] == "run" { // all others have the processor of the bench
+		cmd = exec.Command("taskset", append([]string{"-c", "0", b.hank}, args...)...)
+	}
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+filepath.Join(b.dir, "state"), "TERM=xterm-256color", "LANG=C.UTF-8", "NO_COLOR=")
 	return cmd

@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -43,16 +45,22 @@ func measure(args []string) error {
 	keep := flags.String("keep", "", "keep what is made in this directory, and use it the next time")
 	small := flags.Bool("quick", false, "small sizes, whose figures say nothing about speed")
 	control := flags.Bool("control", false, "in the case run, stop the viewers in all blocks: what is found then is what the measurement itself adds")
+	apart := flags.Bool("apart", false, "in the case run, give the run the first processor, and the viewers and the bench the second (needs taskset)")
 	only := flags.String("case", "", "one case: terminal, web, run")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	b := &bench{sizes: full, hank: *hank, control: *control, say: func(format string, args ...any) { fmt.Fprintf(os.Stderr, "viewers: "+format+"\n", args...) }}
+	b := &bench{sizes: full, hank: *hank, control: *control, apart: *apart, say: func(format string, args ...any) { fmt.Fprintf(os.Stderr, "viewers: "+format+"\n", args...) }}
 	if *small {
 		b.sizes = quick
 	}
 	if !slices.Contains([]string{"", "terminal", "web", "run"}, *only) {
 		return fmt.Errorf("there is no case %q; there are terminal, web and run", *only)
+	}
+	if b.apart {
+		if said, err := exec.Command("taskset", "-a", "-c", "-p", "1", strconv.Itoa(os.Getpid())).CombinedOutput(); err != nil {
+			return fmt.Errorf("taskset: %w: %s", err, said)
+		}
 	}
 	cleared, err := b.prepare(*keep)
 	if err != nil {

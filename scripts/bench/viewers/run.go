@@ -33,7 +33,8 @@ func (s *side) per() float64 { return ms(s.cpu) / float64(max(1, s.codons)) }
 // watched measures what a run loses to five viewers: two terminals, two pages that are followed,
 // and hank events -f. Each run has blocks of codons, and in every other block the viewers are
 // stopped by SIGSTOP: so both sides have the same files, the same journal and the same minute. As a
-// control they are stopped in all blocks.
+// control they are stopped in all blocks. Apart from the run, which then has a processor of its
+// own, they can take no time from it: what they add is what they hold up, and not what they share.
 func (b *bench) watched() ([]figure, error) {
 	var alone, seen side
 	for turn := range b.Turns {
