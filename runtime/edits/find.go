@@ -52,9 +52,9 @@ func (c Comparison) TrackedBefore(to state.Position) checkpoint.Selection {
 // beforeIdleRuns returns the checkpoint that the runs have begun at which ended at a
 // checkpoint without any work of a codon: they failed at a gate. Without such a run it is
 // the checkpoint itself, as where the one before is lost. What the checkpoint of their end
-// names is not the work of codons.
+// names is not the work of codons, but for that of an answer: it has what the user agreed to.
 func (c Comparison) beforeIdleRuns(sha state.SHA) state.SHA {
-	for run := c.State.RunAtPosition(); run != nil && run.Head == sha; {
+	for run := c.State.RunAtPosition(); run != nil && run.Head == sha && !execution.IsManual(c.Store, sha); {
 		source := run.StartingConditions.Source
 		if source == nil || run.Len() > 1 || run.Len() == 1 && !run.FailedAtGate() || !c.Store.Has(checkpoint.SHA(source.CheckpointSHA)) {
 			break
