@@ -15,10 +15,17 @@ import (
 // atTerminal starts hank on a terminal of 100 columns, with somebody before it.
 func atTerminal(t *testing.T, dir, registry string, args ...string) (p *termtest.Person, code func() int) {
 	t.Helper()
+	return atTerminalWith(t, dir, registry, nil, args...)
+}
+
+// atTerminalWith is atTerminal with variables.
+func atTerminalWith(t *testing.T, dir, registry string, environ []string, args ...string) (p *termtest.Person, code func() int) {
+	t.Helper()
 	screen, terminal := termtest.Open(t, 100)
 	cmd := exec.Command("hank", args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, terminal, terminal, terminal
 	cmd.Env = append(os.Environ(), "HANK_STATE_DIR="+registry, "TERM=xterm", "NO_COLOR=1", "HANK_UNATTENDED=")
+	cmd.Env = append(cmd.Env, environ...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
