@@ -144,6 +144,7 @@ type following struct {
 	gone     bool          // the agent has ended, and what it has left is being ended
 	began    time.Time
 	heard    time.Time   // the agent's last line
+	polled   time.Time   // when its own files were read last
 	told     bool        // quiet was told of this silence
 	stopping bool        // observe or tick have asked the agent to end
 	deadline *time.Timer // when observe's stop is carried out
@@ -204,7 +205,11 @@ func (f *following) hear(line printed) error {
 		f.told = false
 		f.quiet(nil, false)
 	}
-	ends, err := f.line(line)
+	return f.end(f.line(line))
+}
+
+// end carries out what observe has said of a line, or of the agent's own files.
+func (f *following) end(ends bool, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -215,6 +220,17 @@ func (f *following) hear(line printed) error {
 		f.deadline.Reset(f.lastWord)
 	}
 	return nil
+}
+
+// poll reads, once a second, what the agent's own files tell of what it has used. So a budget
+// ends the agent while a tool is at work, ahead of the next request.
+func (f *following) poll(now time.Time) error {
+	r, is := f.reader.(harness.Polled)
+	if !is || now.Sub(f.polled) < time.Second {
+		return nil
+	}
+	f.polled = now
+	return f.end(f.heed(r.Poll()))
 }
 
 // obey carries out a request of the user.
@@ -230,7 +246,7 @@ func (f *following) obey(r Request) {
 // look asks, a few times a second, whether a limit is over and whether the agent has ended.
 func (f *following) look(now time.Time) error {
 	ends, err := f.tick(now)
-	if err != nil {
+	if err = errors.Join(err, f.poll(now)); err != nil {
 		return err
 	}
 	if ends && !f.stopping {
@@ -289,7 +305,12 @@ func (t *turn) line(line printed) (stop bool, err error) {
 	if t.known != nil { // the transcript is whole; what the line means is passed on
 		line.text = t.known(line.text)
 	}
-	for _, o := range read(line.text) {
+	return t.heed(read(line.text))
+}
+
+// heed passes on what the agent did. It reports whether the agent is to end.
+func (t *turn) heed(seen []harness.Observation) (stop bool, err error) {
+	for _, o := range seen {
 		ends, err := t.observe(o)
 		if err != nil {
 			return stop, err

@@ -148,6 +148,12 @@ type Plain interface{ Plain() }
 // all that the agent says.
 type Repeating interface{ Repeats(line []byte) bool }
 
+// Polled is a Reader of an agent that writes what its requests have used into files of its own
+// while it prints nothing. Poll returns what they tell since they were read last, which may be
+// nothing. It is called about once a second, and may come before the lines that the agent prints
+// of the same.
+type Polled interface{ Poll() []Observation }
+
 // Observation is something that an agent did. The concrete types are
 // SessionStarted, Message, ToolUse, ToolResult, Usage, Retrying,
 // ContextExceeded, Notice and Result. Where one has Of, a subagent did it, which the

@@ -461,3 +461,54 @@ func TestAnAnswerCountsInFullBeforeTheNextOne(t *testing.T) {
 		t.Errorf("at the end %+v", v.Usage)
 	}
 }
+
+// While the tools of an answer work its file is read: the answer counts in full, once, whether
+// its lines came before that or come later.
+func TestAnAnswerCountsInFullWhileItsToolsWork(t *testing.T) {
+	t.Parallel()
+	req := harness.Request{Home: t.TempDir(), Environ: []string{"ANTHROPIC_API_KEY=k"}}
+	dir := filepath.Join(req.Home, ".claude", "projects", "-w")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(dir, "s1.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	line := func(id, stop string, output int) string {
+		return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":"m","content":[{"type":"text","text":"I do it."}],"stop_reason":%s,"usage":{"input_tokens":100,"output_tokens":%d}}}`, id, stop, output)
+	}
+	r := Harness{}.Reader(req)
+	var outputs []int64
+	for _, step := range []struct{ kept, printed string }{ // nothing is printed where the file is looked at
+		{line("before", `"end_turn"`, 1000) + "\n", ""},
+		{"", `{"type":"system","subtype":"init","session_id":"s1"}`},
+		{"", line("a", "null", 1)},
+		{line("a", `"tool_use"`, 500) + "\n", ""},
+		{"", ""},
+		{line("b", `"tool_use"`, 30) + "\n", ""},
+		{"", line("b", "null", 1)},
+		{"", line("b", "null", 1)},
+		{"", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}}`},
+	} {
+		if _, err := file.WriteString(step.kept); err != nil {
+			t.Fatal(err)
+		}
+		seen := r.(harness.Polled).Poll
+		if step.printed != "" {
+			seen = func() []harness.Observation { return r.Line([]byte(step.printed)) }
+		}
+		for _, o := range seen() {
+			if u, is := o.(harness.Usage); is {
+				outputs = append(outputs, u.Tokens.Output)
+			}
+		}
+	}
+	if want := []int64{2, 500, 530, 530, 530}; !slices.Equal(outputs, want) {
+		t.Errorf("the outputs seen live are %v, want %v", outputs, want)
+	}
+	if v := r.End(-1, "SIGKILL"); v.Usage.Tokens.Output != 530 || v.Usage.Tokens.Input != 200 {
+		t.Errorf("at the end %+v", v.Usage)
+	}
+}

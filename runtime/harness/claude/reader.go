@@ -262,6 +262,14 @@ func user(event fields) []harness.Observation {
 	return observations
 }
 
+// Poll implements harness.Polled.
+func (r *reader) Poll() []harness.Observation {
+	if r.account == nil || r.session == "" || !r.meter.settle(r.account.next(r.session)) {
+		return nil
+	}
+	return []harness.Observation{r.meter.usage()}
+}
+
 // settle takes up what the agent's files say of the messages that are whole: those whose tools
 // have ended are.
 func (r *reader) settle() []harness.Observation {

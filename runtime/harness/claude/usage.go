@@ -10,7 +10,7 @@ import (
 // Until a result line comes, tokens are estimates from the assistant lines:
 // the agent prints one line per content block, all with the usage that the
 // message began with, so a message counts once, and its output is guessed from
-// the length of its text where that is more. When its tools have ended, and at an
+// the length of its text where that is more. While its tools work, and at an
 // end without a result line, the agent's file of the session has the figures of the
 // messages that are whole. A result line replaces all that since the one before it
 // by the agent's own sum.
@@ -27,6 +27,7 @@ type meter struct {
 	priced  bool
 	context int64
 
+	whole    map[string]state.Tokens // by message, as the agent's file has it; it can come before the lines
 	live     map[string]state.Tokens // by message, since the last result
 	liveText map[string]int64        // bytes of output, likewise
 	liveSum  state.Tokens
@@ -36,14 +37,20 @@ type meter struct {
 const bytesPerToken = 4
 
 // settle replaces the estimates of whole messages by the agent's own figures, as its files
-// have them.
-func (m *meter) settle(answers []answer) {
+// have them. It reports whether they count something else now.
+func (m *meter) settle(answers []answer) (changed bool) {
+	if m.whole == nil {
+		m.whole = map[string]state.Tokens{}
+	}
 	for _, a := range answers {
+		m.whole[a.id] = a.used
 		if old, live := m.live[a.id]; live {
 			m.live[a.id] = a.used
 			m.liveSum = m.liveSum.Add(a.used.Minus(old))
+			changed = changed || a.used.Sum() != old.Sum()
 		}
 	}
+	return changed
 }
 
 // message counts an assistant line.
@@ -54,6 +61,9 @@ func (m *meter) message(id string, usage state.Tokens, outputBytes int, topLevel
 	old := m.live[id]
 	m.liveText[id] += int64(outputBytes)
 	usage.Output = max(usage.Output, m.liveText[id]/bytesPerToken, old.Output)
+	if whole, known := m.whole[id]; known {
+		usage = whole
+	}
 	m.live[id] = usage
 	m.liveSum = m.liveSum.Add(usage.Minus(old))
 	if topLevel {

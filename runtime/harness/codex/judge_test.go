@@ -227,7 +227,7 @@ func TestTokensOfAThreadThatIsContinuedCountOnce(t *testing.T) {
 		t.Errorf("while it works: %s", got)
 	}
 	add(counted(470, 70)[40:] + "\n")
-	if got := fmt.Sprint(usage(r.Line([]byte(spoke)))); got != "[220 70]" {
+	if got := fmt.Sprint(usage(r.(harness.Polled).Poll())); got != "[220 70]" {
 		t.Errorf("a line in two parts: %s", got)
 	}
 	add(`{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{},"last_token_usage":{}}}}` + "\n" + counted(30, 30) + "\n") // the context was full

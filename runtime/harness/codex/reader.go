@@ -103,7 +103,10 @@ func (r *reader) started(thread string) []harness.Observation {
 	return []harness.Observation{harness.SessionStarted{ID: thread, Model: r.meter.model}}
 }
 
-// requests tells of the requests to the model since the last line.
+// Poll implements harness.Polled.
+func (r *reader) Poll() []harness.Observation { return r.requests() }
+
+// requests tells of the requests to the model that are new in the file.
 func (r *reader) requests() []harness.Observation {
 	var observations []harness.Observation
 	for _, entry := range r.meter.rollout.read() {

@@ -286,16 +286,24 @@ func TestRequestsAreCountedOnceAndWithWhatTheModelThinks(t *testing.T) {
 		if got := fmt.Sprint(usages(r.Line([]byte(uses)))); got != "[60 40 12 112]" {
 			t.Errorf("while it works: %s", got)
 		}
-		add(answers("m2", 200, 0, 1, 0)[30:], strings.Repeat("x", 3*longestRecord), "\n", `{"$set":{"lastUpdated":"x"}}`, "\n")
-		if got := fmt.Sprint(usages(r.Line([]byte(asked)))); got != "[260 40 13 201]" {
+		add(answers("m2", 200, 0, 1, 0)[30:])
+		if got := fmt.Sprint(usages(r.(harness.Polled).Poll())); got != "[260 40 13 201]" {
+			t.Errorf("a line in two parts, while it prints nothing: %s", got)
+		}
+		add(hears + answers("m3", 20, 0, 1, 0)[:30])
+		if got := fmt.Sprint(usages(r.(harness.Polled).Poll())); got != "[]" {
+			t.Errorf("a part of a line: %s", got)
+		}
+		add(answers("m3", 20, 0, 1, 0)[30:], strings.Repeat("x", 3*longestRecord), "\n", `{"$set":{"lastUpdated":"x"}}`, "\n")
+		if got := fmt.Sprint(usages(r.Line([]byte(asked)))); got != "[280 40 14 21]" {
 			t.Errorf("a line in two parts: %s", got)
 		}
 		// Its sum has what was asked on the side.
-		line := `{"type":"result","status":"success","stats":{"total_tokens":330,"input_tokens":310,"output_tokens":6,"cached":40}}`
-		if got := fmt.Sprint(usages(r.Line([]byte(line)))); got != "[270 40 20 201]" {
+		line := `{"type":"result","status":"success","stats":{"total_tokens":350,"input_tokens":330,"output_tokens":7,"cached":40}}`
+		if got := fmt.Sprint(usages(r.Line([]byte(line)))); got != "[290 40 20 21]" {
 			t.Errorf("at the end: %s", got)
 		}
-		if v := r.End(0, ""); !v.Success || !reflect.DeepEqual(v.Usage.Tokens, state.Tokens{Input: 270, CacheRead: 40, Output: 20}) || !v.Usage.PerRequest {
+		if v := r.End(0, ""); !v.Success || !reflect.DeepEqual(v.Usage.Tokens, state.Tokens{Input: 290, CacheRead: 40, Output: 20}) || !v.Usage.PerRequest {
 			t.Errorf("%+v, %+v", v.Usage, v.Failure)
 		}
 	})

@@ -64,7 +64,10 @@ func (r *reader) Line(line []byte) []harness.Observation {
 	return append(append(r.requests(), r.message()...), r.event(e)...)
 }
 
-// requests tells of the requests to the model since the last line.
+// Poll implements harness.Polled.
+func (r *reader) Poll() []harness.Observation { return r.requests() }
+
+// requests tells of the requests to the model that are new in the file.
 func (r *reader) requests() (observations []harness.Observation) {
 	for _, used := range r.meter.read() {
 		observations = append(observations, used)
