@@ -20,6 +20,8 @@ import (
 	"hank/internal/proc"
 	"hank/internal/short"
 	"hank/recovery"
+	"hank/runtime/agents"
+	"hank/runtime/report/cost"
 	"hank/state"
 )
 
@@ -37,9 +39,31 @@ type relay struct {
 	server    *modelserver.Server
 
 	mu     sync.Mutex
-	holds  int                    // the codon whose command does not end; 0: none
-	served map[int][]state.Tokens // for each codon, since it was killed
-	told   map[int][]state.Tokens // to the sentinels of each codon, since it was killed
+	holds  int            // the codon whose command does not end; 0: none
+	served map[int]served // to the agent of each codon, since it was killed
+	told   map[int]served // to the sentinels of each codon, since it was killed
+	aside  []string       // what was asked for no codon
+}
+
+// served is what the provider has served, by its own count and prices.
+type served struct {
+	input, output, cached, written int64
+	cost                           state.USD
+}
+
+func (s served) plus(o served) served {
+	return served{s.input + o.input, s.output + o.output, s.cached + o.cached, s.written + o.written, s.cost + o.cost}
+}
+
+// counted is what hank has counted, as the provider would.
+func counted(t state.Tokens, cost state.USD) served {
+	return served{t.Input, t.Output, t.CacheRead, t.CacheCreation, cost}
+}
+
+// pricesOfFive are those of the providers, in billionths of a dollar for a token: of input, of
+// output, and of input that is cached.
+var pricesOfFive = map[string][3]int64{
+	"claude-sonnet-4-5": {3_000, 15_000, 300}, "gpt-5.5": {5_000, 30_000, 500}, "gemini-2.5-pro": {1_250, 10_000, 125}, "claude-haiku-4-5": {1_000, 5_000, 100},
 }
 
 var (
@@ -54,7 +78,7 @@ func newRelay(t *testing.T) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{t: t, dir: t.TempDir(), binary: program, served: map[int][]state.Tokens{}, told: map[int][]state.Tokens{}}
+	r := &relay{t: t, dir: t.TempDir(), binary: program, served: map[int]served{}, told: map[int]served{}}
 	r.execution = filepath.Join(r.dir, "execution")
 	r.server = modelserver.NewFunc(t, r.answer)
 	home := t.TempDir()
@@ -97,27 +121,36 @@ func (r *relay) answer(req modelserver.Request) modelserver.Turn {
 		}
 		done = done || strings.Contains(m.Text, "wrote the line of the step")
 	}
-	used := modelserver.Usage{Input: int64(1000 + 100*step), Output: 50}
-	count := state.Tokens{Input: used.Input, Output: used.Output}
+	used := modelserver.Usage{Input: int64(1000 + 100*step), Output: 50, CacheRead: int64(333 + step)}
 	if len(req.Messages) > 0 {
 		if found := stepWatched.FindStringSubmatch(req.Messages[len(req.Messages)-1].Text); found != nil {
 			step, _ = strconv.Atoi(found[1])
-			r.told[step] = append(r.told[step], count)
+			r.told[step] = r.told[step].plus(r.bill(req, used))
 			return modelserver.Turn{Text: "I have seen it.", Usage: used}
 		}
 	}
 	if len(req.Tools) == 0 || step == 0 {
+		r.aside = append(r.aside, fmt.Sprintf("%s: %.300s", req.Model, req.Body))
 		return modelserver.Turn{Text: "ok", Usage: used}
 	}
-	r.served[step] = append(r.served[step], count)
+	r.served[step] = r.served[step].plus(r.bill(req, used))
 	if done {
 		return modelserver.Turn{Text: fmt.Sprintf("Step %d is done.", step), Usage: used}
 	}
 	command := fmt.Sprintf(`test %d = 1 || grep -q "line %d" relay.txt && echo "line %d" >>relay.txt && echo "wrote the line of the step"`, step, step-1, step)
 	if r.holds == step {
-		command = fmt.Sprintf(`echo half >half-%d; (trap "" TERM; sh -c 'echo $$ >%s/at-%d.new; exec sleep 600') & sleep 0.1; mv %[2]s/at-%[1]d.new %[2]s/at-%[1]d; wait`, step, r.dir, step)
+		command = fmt.Sprintf(`echo half >half-%d; (trap "" TERM; sh -c 'echo $$ >%s/at-%d.new; exec sleep 600') & until [ -s %[2]s/at-%[1]d.new ]; do sleep 0.02; done; mv %[2]s/at-%[1]d.new %[2]s/at-%[1]d; wait`, step, r.dir, step)
 	}
 	return modelserver.Turn{Text: "I will do it.", Tools: []modelserver.Tool{shellTool(req, command)}, Usage: used}
+}
+
+// bill is what a request costs.
+func (r *relay) bill(req modelserver.Request, used modelserver.Usage) served {
+	prices, known := pricesOfFive[req.Model]
+	if !known {
+		r.t.Errorf("a request to %q, of which there is no price", req.Model)
+	}
+	return served{used.Input, used.Output, used.CacheRead, 0, state.USD(used.Input*prices[0] + used.Output*prices[1] + used.CacheRead*prices[2])}
 }
 
 // shellTool is the call by which an agent runs a command.
@@ -158,10 +191,10 @@ func (r *relay) do(args ...string) string {
 	return out.String()
 }
 
-// killIn runs until the command of a codon is at work, and kills the runtime, and with it
-// its keepers. It returns the process that the command has left, and what was served for
-// the codon.
-func (r *relay) killIn(step int) (orphan proc.Identity, served state.Tokens) {
+// killIn runs until the command of a codon is at work and the agent has told of the request
+// before it, if it ever does, and kills the runtime, and with it its keepers. It returns the
+// process that the command has left, and what was served for the codon.
+func (r *relay) killIn(step int) (orphan proc.Identity, was served) {
 	r.t.Helper()
 	r.hold(step)
 	cmd, out := r.start("run", "hank.json", "--allow-bypass")
@@ -180,6 +213,9 @@ func (r *relay) killIn(step int) (orphan proc.Identity, served state.Tokens) {
 			}
 		}
 	}
+	if !untold[step] {
+		within(r.t, 3*time.Minute, fmt.Sprintf("the agent of step %d has told of its request", step), func() bool { return r.known() == r.sum(step) })
+	}
 	if err := cmd.Process.Kill(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -187,22 +223,39 @@ func (r *relay) killIn(step int) (orphan proc.Identity, served state.Tokens) {
 	return orphan, r.hold(0)
 }
 
-// hold has the command of a codon not end, 0: none, and returns what was served for the
-// one before, which begins anew.
-func (r *relay) hold(step int) state.Tokens {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	served := total(r.served[r.holds])
-	r.served[r.holds], r.told[r.holds] = nil, nil
-	r.holds = step
-	return served
+// untold are the steps whose agents tell of a request when its tools have ended, and not
+// before: opencode does. What was served to one that is killed in a tool nobody knows.
+var untold = map[int]bool{4: true}
+
+// known is what the attempt at work has used by what its agent has printed and written so far.
+func (r *relay) known() (all served) {
+	v := r.view()
+	run := v.State.Current()
+	if run == nil || run.Live() == nil {
+		return all
+	}
+	if more := agents.Unrecorded(v.Layout, v.State, run.RunID); more != nil {
+		return counted(more.Tokens, more.Cost)
+	}
+	return counted(run.Live().TokenCount(), run.Live().Cost())
 }
 
-func total(all []state.Tokens) (sum state.Tokens) {
-	for _, one := range all {
-		sum = sum.Add(one)
-	}
-	return sum
+// sum is what was served to the agent of a codon, since it was killed.
+func (r *relay) sum(step int) served {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.served[step]
+}
+
+// hold has the command of a codon not end, 0: none, and returns what was served for the
+// one before, which begins anew.
+func (r *relay) hold(step int) (was served) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was = r.served[r.holds].plus(r.told[r.holds])
+	r.served[r.holds], r.told[r.holds] = served{}, served{}
+	r.holds = step
+	return was
 }
 
 func (r *relay) view() *recovery.View {
@@ -228,12 +281,13 @@ func attempts(s *state.State, id string) (all []*state.Codon) {
 
 // TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon: each checkpoint has what its agent
 // wrote and nothing of what was killed, nothing outlives its codon, two sentinels watch each,
-// and the money is what the provider has served.
+// and the costs are what the provider has served, to the billionth of a dollar. Only what was
+// served to an agent that was killed before it told of it is missing, and hank cost says so.
 func TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon(t *testing.T) {
 	t.Parallel()
 	short.Skip(t)
 	r := newRelay(t)
-	orphans, killed := map[int]proc.Identity{}, map[int]state.Tokens{}
+	orphans, killed := map[int]proc.Identity{}, map[int]served{}
 	for step := 1; step <= len(fiveModels); step++ {
 		orphans[step], killed[step] = r.killIn(step)
 		if step == 1 {
@@ -248,7 +302,7 @@ func TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon(t *testing.T) {
 		t.Errorf("what the agent of the last step has started is still there: %s", why)
 	}
 	v := r.view()
-	want, cost := "", state.USD(0)
+	want, all, printed := "", served{}, r.do("cost", "--csv")
 	git := func(args ...string) string {
 		out, err := exec.Command("git", append([]string{"--git-dir", v.Layout.Store()}, args...)...).CombinedOutput()
 		if err != nil {
@@ -259,25 +313,19 @@ func TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon(t *testing.T) {
 	for i, model := range fiveModels {
 		step := i + 1
 		want += fmt.Sprintf("line %d\n", step)
-		all := attempts(v.State, fmt.Sprintf("step-%d", step))
-		if len(all) != 2 || all[0].Interrupted != state.InterruptedByCrash || all[1].Status != state.Completed {
-			t.Fatalf("the attempts at step %d are %+v\n%s", step, all, said)
+		records := attempts(v.State, fmt.Sprintf("step-%d", step))
+		if len(records) != 2 || records[0].Interrupted != state.InterruptedByCrash || records[1].Status != state.Completed {
+			t.Fatalf("the attempts at step %d are %+v\n%s", step, records, said)
 		}
-		lost, c := all[0], all[1]
-		cost += lost.Cost() + c.Cost()
-		for _, attempt := range all {
-			if attempt.Sentinels != nil {
-				cost += attempt.Sentinels.TotalCost
-			}
-		}
-		var watched state.Tokens
+		lost, c := records[0], records[1]
+		var watched served
 		for _, s := range c.Sentinels.All() {
-			if watched = watched.Add(s.Tokens); s.LLMCallCount == 0 || s.TotalCost == 0 || s.OpenCalls > 0 {
+			if watched = watched.plus(counted(s.Tokens, s.TotalCost)); s.LLMCallCount == 0 || s.OpenCalls > 0 {
 				t.Errorf("a sentinel of %s: %s", model, s)
 			}
 		}
-		if told := total(r.told[step]); len(c.Sentinels.All()) != 2 || watched.Input != told.Input || watched.Output != told.Output {
-			t.Errorf("the sentinels of %s have used %+v, and %+v was served", model, watched, told)
+		if len(c.Sentinels.All()) != 2 || watched != r.told[step] {
+			t.Errorf("the sentinels of %s have used %+v, and %+v was served", model, watched, r.told[step])
 		}
 		if got := git("show", string(c.CompletionCheckpoint)+":relay.txt"); got != want {
 			t.Errorf("the checkpoint of %s has %q", model, got)
@@ -288,17 +336,37 @@ func TestFiveAgentsPassAFileAlongAndAreKilledInEachCodon(t *testing.T) {
 		if names := git("ls-tree", "-r", "--name-only", string(lost.ErrorCheckpoint)); !strings.Contains(names, fmt.Sprintf("half-%d", step)) {
 			t.Errorf("the work of %s that was killed is %q", model, names)
 		}
-		served := total(r.served[step])
-		if used := c.TokenCount(); used.Input != served.Input || used.Output != served.Output || c.Cost() == 0 {
-			t.Errorf("%s has used %+v for %s, and %+v was served", model, used, c.Cost(), served)
+		if used := counted(c.TokenCount(), c.Cost()); used != r.served[step] {
+			t.Errorf("%s has used %+v, and %+v was served", model, used, r.served[step])
 		}
-		// Only the request that was open may be in no figure.
-		if used := lost.TokenCount(); used.Input != killed[step].Input && used.Input != 0 {
+		if killed[step].cost == 0 {
+			t.Errorf("nothing was served to the killed attempt of %s", model)
+		}
+		if untold[step] {
+			killed[step] = served{}
+		}
+		if used := counted(lost.TokenCount(), lost.Cost()); used != killed[step] {
 			t.Errorf("the killed attempt of %s has used %+v, and %+v was served", model, used, killed[step])
 		}
+		of := killed[step].plus(r.served[step]).plus(r.told[step])
+		all = all.plus(of)
+		if row := fmt.Sprintf("\nstep-%d,2,%s,0,", step, of.cost); !strings.Contains(printed, row) {
+			t.Errorf("hank cost has no row %q: %s", row, printed)
+		}
 	}
-	if bill := v.State.Bill(); bill.Cost != cost {
-		t.Errorf("the costs are %s in all, and %s of the attempts", bill.Cost, cost)
+	if len(r.aside) > 0 {
+		t.Errorf("the provider was asked for no codon: %q", r.aside)
 	}
-	t.Logf("%s", r.do("cost"))
+	if bill := v.State.Bill(); bill.Cost != all.cost {
+		t.Errorf("the costs are %s in all, and %s was served", bill.Cost, all.cost)
+	}
+	sums := cost.SumUp(v, cost.Query{By: "codon"}, askHere)
+	if sums.Total.Cost != all.cost || sums.NoIndex != "" {
+		t.Errorf("by hank cost %s were spent, and %s was served; %s", sums.Total.Cost, all.cost, sums.NoIndex)
+	}
+	// The requests of all five that were killed may have been open, and none of a sentinel.
+	if sums.Unreported != (cost.Unreported{Attempts: 5}) || sums.Unpriced != (cost.Unpriced{}) {
+		t.Errorf("of what is in no sum hank cost says %+v and %+v", sums.Unreported, sums.Unpriced)
+	}
+	t.Logf("%s", printed)
 }

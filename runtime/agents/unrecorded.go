@@ -13,7 +13,8 @@ import (
 
 // Unrecorded is what the transcript of the codon that is live in a run has more than its
 // record, or the agent's own account of its requests; nil: nothing. The agent has printed or
-// written it, and was killed with hank before it was recorded.
+// written it, and was killed with hank before it was recorded. What the record has of the same
+// requests by an estimate can be more than that account, which then counts.
 // The price is that of the plan, by which the attempt was made.
 func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUpdated {
 	live := s.Run(run).Live()
@@ -32,19 +33,30 @@ func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUp
 	defer f.Close()
 	c := s.ExecutionPlan()[at].Codon
 	m := modelOf(c, live.Model)
-	used, _ := metering.OfKilled(f, h, m, filepath.Join(l.Homes(), live.Harness), c.Env) // what cannot be read tells nothing
-	if used.Cost <= live.Cost() && used.Tokens.Sum() <= live.TokenCount().Sum() {
+	used, exact, _ := metering.OfKilled(f, h, m, filepath.Join(l.Homes(), live.Harness), c.Env) // what cannot be read tells nothing
+	recorded := live.TokenCount()
+	estimated := exact && used.Tokens.Output < recorded.Output && ofSameRequests(used.Tokens, recorded)
+	if used.Cost <= live.Cost() && used.Tokens.Sum() <= recorded.Sum() && !estimated {
 		return nil
 	}
-	t := state.CostsUpdated{RunID: run, CodonID: live.CodonID, Cost: max(used.Cost, live.Cost()), Tokens: live.TokenCount(), Extensions: live.Extensions()}
+	t := state.CostsUpdated{RunID: run, CodonID: live.CodonID, Cost: max(used.Cost, live.Cost()), Tokens: recorded, Extensions: live.Extensions()}
 	if used.Tokens.Sum() > t.Tokens.Sum() {
 		t.Tokens = used.Tokens
 	}
 	t.UnpricedTokens = max(live.UnpricedTokens, metering.Unpriced(m, used))
+	if estimated {
+		t.Tokens, t.Cost, t.UnpricedTokens = used.Tokens, used.Cost, metering.Unpriced(m, used)
+	}
 	if n := live.AssistantMessageCount; n != nil {
 		t.Messages = *n
 	}
 	return &t
+}
+
+// ofSameRequests reports whether two counts are of the same requests, by what was sent: an
+// estimate is one of the output alone. A transcript that a power cut has shortened has fewer.
+func ofSameRequests(a, b state.Tokens) bool {
+	return a.Input == b.Input && a.CacheRead == b.CacheRead && a.CacheCreation == b.CacheCreation
 }
 
 // modelOf is the model of a codon, or of its fallbacks, that has a name of a record.

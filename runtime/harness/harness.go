@@ -99,6 +99,13 @@ type Accounting interface {
 	Account(req Request, session string) []Usage
 }
 
+// Settling is a Reader that estimates what a request has used until the agent's own files tell
+// it. Settle reads them for a turn that was read from its transcript and has no end there. It
+// returns what the turn has used, and whether nothing of that is an estimate any more.
+type Settling interface {
+	Settle(Request) (used Usage, exact bool)
+}
+
 // Broker is a Harness whose agent works with the models of many providers, each with
 // credentials of its own.
 type Broker interface {

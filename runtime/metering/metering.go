@@ -48,24 +48,33 @@ func Sum(before, turn harness.Usage) harness.Usage {
 // OfKilled is what an attempt that was killed with hank has used, by its transcript: all turns
 // together. A last line that is torn tells nothing. Of a turn that had no end the agent may have
 // an account in files of its own; home and env are those that the agent had, and an empty home
-// is one without such files. What tells of more tokens counts.
-func OfKilled(in io.Reader, h harness.Harness, m model.Ref, home string, env map[string]string) (harness.Usage, error) {
+// is one without such files. What the transcript only estimates counts as they have it, and then
+// what tells of more tokens. exact is set where they have left no estimate.
+func OfKilled(in io.Reader, h harness.Harness, m model.Ref, home string, env map[string]string) (used harness.Usage, exact bool, err error) {
 	used, open, err := follow(in, h, m)
-	a, is := h.(harness.Accounting)
-	if !is || open == nil {
-		return used, err
+	if open == nil {
+		return used, false, err
 	}
 	req := open.request
 	req.Home, req.Env = home, env
+	if s, is := open.reader.(harness.Settling); is {
+		var turn harness.Usage
+		turn, exact = s.Settle(req)
+		used = Sum(open.before, Charged(m, harness.Usage{}, turn))
+	}
+	a, is := h.(harness.Accounting)
+	if !is {
+		return used, exact, err
+	}
 	var turn harness.Usage
 	for _, u := range a.Account(req, open.session) {
 		turn = Charged(m, turn, u)
 	}
 	if all := Sum(open.before, turn); all.Tokens.Sum() > used.Tokens.Sum() {
 		all.Cost = max(all.Cost, used.Cost)
-		return all, err
+		return all, exact, err
 	}
-	return used, err
+	return used, exact, err
 }
 
 // unended is a turn that has no end in its transcript.
@@ -73,6 +82,7 @@ type unended struct {
 	before  harness.Usage // of the turns before it
 	request harness.Request
 	session string // in which the agent worked
+	reader  harness.Reader
 }
 
 // follow reads a transcript. last is its last turn, if that has no end.
@@ -97,8 +107,10 @@ func follow(in io.Reader, h harness.Harness, m model.Ref) (used harness.Usage, l
 		case e.Stream == transcript.StreamStart:
 			before, turn = Sum(before, turn), harness.Usage{}
 			s := e.Start
-			last = &unended{before, harness.Request{Model: s.Model, Session: s.Session, SessionCost: s.SessionCost, SessionTokens: s.SessionTokens.Tokens(), Attempt: s.Attempt, Environ: []string{}}, s.Session}
+			last = &unended{before: before, session: s.Session,
+				request: harness.Request{Model: s.Model, Session: s.Session, SessionCost: s.SessionCost, SessionTokens: s.SessionTokens.Tokens(), Attempt: s.Attempt, Environ: []string{}}}
 			reader = h.Reader(last.request)
+			last.reader = reader
 		case reader == nil:
 		case e.Stream == transcript.Stdout:
 			heed(reader.Line(e.Line))

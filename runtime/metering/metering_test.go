@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func TestWhatAKilledAgentUsedIsInItsOwnFiles(t *testing.T) {
 				transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: 1}}), 0},
 			"another session": {written(begins(name, "", state.Tokens{}), says(strings.ReplaceAll(begun, session, "0199-abcother"))), 0},
 		} {
-			u, err := OfKilled(strings.NewReader(c.text), h, m, home, nil)
+			u, _, err := OfKilled(strings.NewReader(c.text), h, m, home, nil)
 			if err != nil || u.Tokens.Sum() != c.tokens || u.Cost != state.USD(c.tokens*1000) {
 				t.Errorf("%s, %s: %d tokens for %s, %v; want %d", name, what, u.Tokens.Sum(), u.Cost, err, c.tokens)
 			}
@@ -104,6 +105,40 @@ func TestWhatAKilledAgentUsedIsInItsOwnFiles(t *testing.T) {
 		}
 		if n, err := h.(harness.Metered).SessionTokens(harness.Request{Home: home, Session: session, Environ: []string{"ANTHROPIC_API_KEY=k"}}); err != nil || n.Sum() != 200 {
 			t.Errorf("%s: the session has %d tokens, %v", name, n.Sum(), err)
+		}
+	}
+}
+
+// What the lines of a Claude that was killed estimate counts as its file has it, also where that
+// is less; a message that is not whole there stays an estimate.
+func TestAnEstimateOfAKilledAgentIsReplacedByItsOwnFiles(t *testing.T) {
+	t.Parallel()
+	const session = "0199-abcdef-1"
+	home := t.TempDir()
+	file(t, home, ".claude/projects/w/"+session+".jsonl",
+		`{"type":"assistant","message":{"id":"1","model":"m","stop_reason":"tool_use","usage":{"input_tokens":100,"output_tokens":50}}}`,
+		`{"type":"assistant","message":{"id":"2","model":"m","stop_reason":null,"usage":{"input_tokens":200,"output_tokens":1}}}`)
+	line := func(id string, input int) transcript.Entry {
+		return says(fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":"m","content":[{"type":"text","text":%q}],"stop_reason":null,"usage":{"input_tokens":%d,"output_tokens":1}}}`, id, strings.Repeat("x", 480), input))
+	}
+	begun := []transcript.Entry{begins("claude", "", state.Tokens{}), says(`{"type":"system","subtype":"init","session_id":"` + session + `"}`), line("1", 100)}
+	for what, c := range map[string]struct {
+		home  string
+		more  []transcript.Entry
+		want  state.Tokens
+		exact bool
+	}{
+		"whole in the file":      {home, nil, state.Tokens{Input: 100, Output: 50}, true},
+		"not whole in the file":  {home, []transcript.Entry{line("2", 200)}, state.Tokens{Input: 300, Output: 50 + 120}, false},
+		"not in the file":        {home, []transcript.Entry{line("3", 300)}, state.Tokens{Input: 400, Output: 50 + 120}, false},
+		"no file":                {t.TempDir(), nil, state.Tokens{Input: 100, Output: 120}, false},
+		"nobody knows its place": {"", nil, state.Tokens{Input: 100, Output: 120}, false},
+		"it has ended": {home, []transcript.Entry{{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: -1, Signal: "SIGKILL"}}},
+			state.Tokens{Input: 100, Output: 120}, false},
+	} {
+		u, exact, err := OfKilled(strings.NewReader(written(append(slices.Clone(begun), c.more...)...)), claude.Harness{}, priced("anthropic"), c.home, nil)
+		if err != nil || u.Tokens.Input != c.want.Input || u.Tokens.Output != c.want.Output || exact != c.exact || u.Cost != state.USD(1000*c.want.Sum()) {
+			t.Errorf("%s: %+v for %s, exact: %v, %v; want %+v", what, u.Tokens, u.Cost, exact, err, c.want)
 		}
 	}
 }

@@ -94,14 +94,27 @@ func (Harness) SessionTokens(req harness.Request) (sum state.Tokens, err error) 
 	return sum, nil
 }
 
+// leftBy is the directory of an agent that was killed, as far as it is known: of a user's login
+// nothing is.
+func leftBy(req harness.Request) string {
+	if dir := req.Env["CLAUDE_CONFIG_DIR"]; dir != "" || req.Home == "" {
+		return dir
+	}
+	return filepath.Join(req.Home, ".claude")
+}
+
+// Settle implements harness.Settling.
+func (r *reader) Settle(req harness.Request) (used harness.Usage, exact bool) {
+	if dir := leftBy(req); dir != "" {
+		r.meter.settle(accountIn(dir).next(r.session))
+	}
+	return r.meter.usage(), r.meter.exact()
+}
+
 // Account implements harness.Accounting. The files of agents that the agent has started follow
 // its own, so that what a turn has used is what all files have more than before it.
 func (Harness) Account(req harness.Request, session string) (all []harness.Usage) {
-	dir := req.Env["CLAUDE_CONFIG_DIR"]
-	if dir == "" && req.Home != "" { // of a user's login nothing is known here
-		dir = filepath.Join(req.Home, ".claude")
-	}
-	before := req.SessionTokens
+	dir, before := leftBy(req), req.SessionTokens
 	if dir == "" || req.Session != "" && before.Sum() == 0 { // nobody knows where the turn began
 		return nil
 	}

@@ -53,6 +53,16 @@ func (m *meter) settle(answers []answer) (changed bool) {
 	return changed
 }
 
+// exact reports whether no message is estimated.
+func (m *meter) exact() bool {
+	for id := range m.live {
+		if _, known := m.whole[id]; !known {
+			return false
+		}
+	}
+	return true
+}
+
 // message counts an assistant line.
 func (m *meter) message(id string, usage state.Tokens, outputBytes int, topLevel bool) {
 	if m.live == nil {
