@@ -235,7 +235,8 @@ func (r *relay) known() (all served) {
 		return all
 	}
 	if more := agents.Unrecorded(v.Layout, v.State, run.RunID); more != nil {
-		return counted(more.Tokens, more.Cost)
+		used := more[len(more)-1].(state.CostsUpdated)
+		return counted(used.Tokens, used.Cost)
 	}
 	return counted(run.Live().TokenCount(), run.Live().Cost())
 }

@@ -77,9 +77,9 @@ type Options struct {
 	// Reap ends what an attempt has left running and says what it was; nil: nothing. Every
 	// command sets it, Unrecorded and Mask by package opening of the runtime.
 	Reap func(attempt string) ([]string, error)
-	// Unrecorded is what the transcript of a run's live codon has more than its record; nil:
+	// Unrecorded is what the transcript of a run's live codon has more than its record; none:
 	// nothing.
-	Unrecorded func(layout.Layout, *state.State, state.RunID) *state.CostsUpdated
+	Unrecorded func(layout.Layout, *state.State, state.RunID) []state.Transition
 	// Appended is told of every event when it is in the journal and the state is
 	// replaced, Synced of the newest event each time that the journal was synced.
 	// Both are called in the path of Record: they take a note for others, see
@@ -127,7 +127,7 @@ func (o Options) WithDefaults() Options {
 		o.Reap = func(string) ([]string, error) { return nil, nil }
 	}
 	if o.Unrecorded == nil {
-		o.Unrecorded = func(layout.Layout, *state.State, state.RunID) *state.CostsUpdated { return nil }
+		o.Unrecorded = func(layout.Layout, *state.State, state.RunID) []state.Transition { return nil }
 	}
 	if o.Late == nil {
 		o.Late = func(string) Late { return LateAsk }

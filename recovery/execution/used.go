@@ -8,8 +8,8 @@ func (x *Execution) RecordUsed(run state.RunID, sameBoot bool) (*state.Codon, er
 	if err := x.sameWorkspace(sameBoot); err != nil {
 		return nil, err
 	}
-	if more := x.Opts.Unrecorded(x.Layout, x.State(), run); more != nil {
-		if err := x.Record(*more); err != nil {
+	if more := x.Opts.Unrecorded(x.Layout, x.State(), run); len(more) > 0 {
+		if err := x.Record(more...); err != nil {
 			return nil, err
 		}
 	}

@@ -12,13 +12,14 @@ import (
 )
 
 // Unrecorded is what the transcript of the codon that is live in a run has more than its
-// record, or the agent's own account of its requests; nil: nothing. The agent has printed or
+// record, or the agent's own account of its requests; none: nothing. The agent has printed or
 // written it, and was killed with hank before it was recorded. What the record has of the same
 // requests by an estimate can be more than that account, which then counts.
-// The price is that of the plan, by which the attempt was made.
-func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUpdated {
+// The price is that of the plan, by which the attempt was made. Where the session of the agent is
+// not recorded either, that comes first.
+func Unrecorded(l layout.Layout, s *state.State, run state.RunID) (all []state.Transition) {
 	live := s.Run(run).Live()
-	if live == nil || live.Status != state.Running || live.ClaudeLogPath == "" {
+	if live == nil || live.Status != state.Running && live.Status != state.Initializing || live.ClaudeLogPath == "" {
 		return nil
 	}
 	h, known := Harnesses[live.Harness]
@@ -33,24 +34,31 @@ func Unrecorded(l layout.Layout, s *state.State, run state.RunID) *state.CostsUp
 	defer f.Close()
 	c := s.ExecutionPlan()[at].Codon
 	m := modelOf(c, live.Model)
-	used, exact, _ := metering.OfKilled(f, h, m, filepath.Join(l.Homes(), live.Harness), c.Env) // what cannot be read tells nothing
+	used, _ := metering.OfKilled(f, h, m, filepath.Join(l.Homes(), live.Harness), c.Env) // what cannot be read tells nothing
 	recorded := live.TokenCount()
-	estimated := exact && used.Tokens.Output < recorded.Output && ofSameRequests(used.Tokens, recorded)
+	estimated := used.Exact && used.Tokens.Output < recorded.Output && ofSameRequests(used.Tokens, recorded)
 	if used.Cost <= live.Cost() && used.Tokens.Sum() <= recorded.Sum() && !estimated {
 		return nil
+	}
+	if live.Status == state.Initializing {
+		if used.Session == "" {
+			return nil
+		}
+		live = live.Work(used.Session)
+		all = append(all, state.CodonTransitioned{RunID: run, Record: live})
 	}
 	t := state.CostsUpdated{RunID: run, CodonID: live.CodonID, Cost: max(used.Cost, live.Cost()), Tokens: recorded, Extensions: live.Extensions()}
 	if used.Tokens.Sum() > t.Tokens.Sum() {
 		t.Tokens = used.Tokens
 	}
-	t.UnpricedTokens = max(live.UnpricedTokens, metering.Unpriced(m, used))
+	t.UnpricedTokens = max(live.UnpricedTokens, metering.Unpriced(m, used.Usage))
 	if estimated {
-		t.Tokens, t.Cost, t.UnpricedTokens = used.Tokens, used.Cost, metering.Unpriced(m, used)
+		t.Tokens, t.Cost, t.UnpricedTokens = used.Tokens, used.Cost, metering.Unpriced(m, used.Usage)
 	}
 	if n := live.AssistantMessageCount; n != nil {
 		t.Messages = *n
 	}
-	return &t
+	return append(all, t)
 }
 
 // ofSameRequests reports whether two counts are of the same requests, by what was sent: an

@@ -96,12 +96,15 @@ func Closed(v *recovery.View, s *state.State) (*state.State, error) {
 	at, how := run.StartTime, state.InterruptedByCrash
 	var steps []state.Transition
 	if live := run.Live(); live != nil {
-		if used := agents.Unrecorded(v.Layout, s, run.RunID); used != nil {
-			steps = append(steps, *used)
-			if next, err := state.Apply(s, s.Seq+1, *used); err == nil {
-				live = next.Run(run.RunID).Live()
+		next := s
+		for _, t := range agents.Unrecorded(v.Layout, s, run.RunID) {
+			var err error
+			if next, err = state.Apply(next, next.Seq+1, t); err != nil {
+				return nil, err
 			}
+			steps = append(steps, t)
 		}
+		live = next.Run(run.RunID).Live()
 		if at = v.LastSign(); run.Paused != nil {
 			how = state.InterruptedByPause
 		}

@@ -45,36 +45,45 @@ func Sum(before, turn harness.Usage) harness.Usage {
 	return turn
 }
 
+// Killed is what is known of an attempt that was killed with hank.
+type Killed struct {
+	harness.Usage
+	Exact   bool   // the agent's own files have left no estimate
+	Session string // of its last turn, if that has no end; empty: it had none
+}
+
 // OfKilled is what an attempt that was killed with hank has used, by its transcript: all turns
 // together. A last line that is torn tells nothing. Of a turn that had no end the agent may have
 // an account in files of its own; home and env are those that the agent had, and an empty home
 // is one without such files. What the transcript only estimates counts as they have it, and then
-// what tells of more tokens. exact is set where they have left no estimate.
-func OfKilled(in io.Reader, h harness.Harness, m model.Ref, home string, env map[string]string) (used harness.Usage, exact bool, err error) {
+// what tells of more tokens.
+func OfKilled(in io.Reader, h harness.Harness, m model.Ref, home string, env map[string]string) (killed Killed, err error) {
 	used, open, err := follow(in, h, m)
+	killed.Usage = used
 	if open == nil {
-		return used, false, err
+		return killed, err
 	}
+	killed.Session = open.session
 	req := open.request
 	req.Home, req.Env = home, env
 	if s, is := open.reader.(harness.Settling); is {
 		var turn harness.Usage
-		turn, exact = s.Settle(req)
-		used = Sum(open.before, Charged(m, harness.Usage{}, turn))
+		turn, killed.Exact = s.Settle(req)
+		killed.Usage = Sum(open.before, Charged(m, harness.Usage{}, turn))
 	}
 	a, is := h.(harness.Accounting)
 	if !is {
-		return used, exact, err
+		return killed, err
 	}
 	var turn harness.Usage
 	for _, u := range a.Account(req, open.session) {
 		turn = Charged(m, turn, u)
 	}
-	if all := Sum(open.before, turn); all.Tokens.Sum() > used.Tokens.Sum() {
-		all.Cost = max(all.Cost, used.Cost)
-		return all, exact, err
+	if all := Sum(open.before, turn); all.Tokens.Sum() > killed.Tokens.Sum() {
+		all.Cost = max(all.Cost, killed.Cost)
+		killed.Usage = all
 	}
-	return used, exact, err
+	return killed, err
 }
 
 // unended is a turn that has no end in its transcript.

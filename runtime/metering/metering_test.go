@@ -92,15 +92,15 @@ func TestWhatAKilledAgentUsedIsInItsOwnFiles(t *testing.T) {
 				transcript.Entry{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: 1}}), 0},
 			"another session": {written(begins(name, "", state.Tokens{}), says(strings.ReplaceAll(begun, session, "0199-abcother"))), 0},
 		} {
-			u, _, err := OfKilled(strings.NewReader(c.text), h, m, home, nil)
+			u, err := OfKilled(strings.NewReader(c.text), h, m, home, nil)
 			if err != nil || u.Tokens.Sum() != c.tokens || u.Cost != state.USD(c.tokens*1000) {
 				t.Errorf("%s, %s: %d tokens for %s, %v; want %d", name, what, u.Tokens.Sum(), u.Cost, err, c.tokens)
 			}
-			if n := Unpriced(m, u); n != 0 {
+			if n := Unpriced(m, u.Usage); n != 0 {
 				t.Errorf("%s, %s: %d tokens without a price", name, what, n)
 			}
-			if m := (model.Ref{ProviderID: m.ProviderID, ModelID: "m"}); Unpriced(m, u) != c.tokens {
-				t.Errorf("%s, %s: of a model without a price %d tokens are unpriced", name, what, Unpriced(m, u))
+			if m := (model.Ref{ProviderID: m.ProviderID, ModelID: "m"}); Unpriced(m, u.Usage) != c.tokens {
+				t.Errorf("%s, %s: of a model without a price %d tokens are unpriced", name, what, Unpriced(m, u.Usage))
 			}
 		}
 		if n, err := h.(harness.Metered).SessionTokens(harness.Request{Home: home, Session: session, Environ: []string{"ANTHROPIC_API_KEY=k"}}); err != nil || n.Sum() != 200 {
@@ -136,9 +136,9 @@ func TestAnEstimateOfAKilledAgentIsReplacedByItsOwnFiles(t *testing.T) {
 		"it has ended": {home, []transcript.Entry{{Stream: transcript.StreamExit, Exit: transcript.Exit{Code: -1, Signal: "SIGKILL"}}},
 			state.Tokens{Input: 100, Output: 120}, false},
 	} {
-		u, exact, err := OfKilled(strings.NewReader(written(append(slices.Clone(begun), c.more...)...)), claude.Harness{}, priced("anthropic"), c.home, nil)
-		if err != nil || u.Tokens.Input != c.want.Input || u.Tokens.Output != c.want.Output || exact != c.exact || u.Cost != state.USD(1000*c.want.Sum()) {
-			t.Errorf("%s: %+v for %s, exact: %v, %v; want %+v", what, u.Tokens, u.Cost, exact, err, c.want)
+		u, err := OfKilled(strings.NewReader(written(append(slices.Clone(begun), c.more...)...)), claude.Harness{}, priced("anthropic"), c.home, nil)
+		if err != nil || u.Tokens.Input != c.want.Input || u.Tokens.Output != c.want.Output || u.Exact != c.exact || u.Cost != state.USD(1000*c.want.Sum()) {
+			t.Errorf("%s: %+v for %s, exact: %v, %v; want %+v", what, u.Tokens, u.Cost, u.Exact, err, c.want)
 		}
 	}
 }
