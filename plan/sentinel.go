@@ -80,8 +80,9 @@ func (l *loader) sentinel(pointer string, s Sentinel, ids map[string]bool) {
 	l.prompts(doc, at+"/userPromptFile", base, Refs(c.UserPromptFile), sentinelPrompt)
 	if o := c.StructuredOutput; o != nil && o.SchemaFile != "" {
 		if name, text, ok := l.text(doc, at+"/structuredOutput/schemaFile", base, o.SchemaFile, l.mostOfDocument()); ok && !l.out.AnyIDs {
-			sentinel.CheckSchema(text, func(rule, hint, message string) {
-				l.out.At(&jsonshape.Document{File: name, Data: []byte(text)}, 0, "", rule, message, hint)
+			file := &jsonshape.Document{File: name, Data: []byte(text)}
+			sentinel.CheckSchema(text, func(offset int, pointer, rule, hint, message string) {
+				l.out.At(file, offset, pointer, rule, message, hint)
 			})
 		}
 	}

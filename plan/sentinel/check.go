@@ -1,13 +1,13 @@
 package sentinel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -42,7 +42,12 @@ func Check(at string, n *jsonshape.Node, lookup func(string) (rule, hint string,
 		case (o.Output == "object" || o.Output == "array") && (o.SchemaStr == "") == (o.SchemaFile == ""):
 			report(at+"/structuredOutput", "sentinel-output", "", fmt.Sprintf("output %s needs one of schemaStr and schemaFile", o.Output))
 		case o.SchemaStr != "" && !stored:
-			CheckSchema(o.SchemaStr, func(rule, hint, message string) { report(at+"/structuredOutput/schemaStr", rule, hint, message) })
+			CheckSchema(o.SchemaStr, func(_ int, pointer, rule, hint, message string) {
+				if pointer != "" {
+					message += ", at " + pointer + " in it"
+				}
+				report(at+"/structuredOutput/schemaStr", rule, hint, message)
+			})
 		}
 		if c.Output.Format != "" {
 			report(at+"/output/format", "sentinel-output", "", "format does not go with structuredOutput")
@@ -78,23 +83,34 @@ func CheckTemplate(text string, report func(offset int, message, hint string)) {
 	}
 }
 
-// CheckSchema reports what of a schema cannot be used.
-func CheckSchema(text string, report func(rule, hint, message string)) {
+// CheckSchema reports what of a schema cannot be used, at an offset in bytes and at a pointer in it.
+func CheckSchema(text string, report func(offset int, pointer, rule, hint, message string)) {
+	parsed := sync.OnceValue(func() *jsonshape.Document {
+		root, err := jsonshape.Parse([]byte(text))
+		if err != nil { // it is no JSON, and the place is known
+			root = nil
+		}
+		return &jsonshape.Document{Root: root}
+	})
+	at := func(pointer string) int { return parsed().Find(pointer) }
 	var wrong *SchemaError
-	schema, err := parseSchema(text)
+	_, root, err := parseSchema(text)
 	if errors.As(err, &wrong) {
-		report("sentinel-schema", wrong.Hint, wrong.Message)
+		report(cmp.Or(wrong.Offset, at(wrong.Pointer)), wrong.Pointer, "sentinel-schema", wrong.Hint, wrong.Message)
 		return
 	}
-	unknown := map[string]bool{}
-	unknownTypes(reflect.ValueOf(schema.Schema()), unknown)
-	for _, name := range slices.Sorted(maps.Keys(unknown)) {
-		near := ""
-		if like := typo.Nearest(name, jsonTypes); like != "" {
-			near = fmt.Sprintf("did you mean %q? ", like)
+	withoutValues(root, func(pointer, unknown, message string) {
+		hint := ""
+		if like := typo.Nearest(unknown, jsonTypes); like != "" {
+			hint = fmt.Sprintf("did you mean %q? ", like)
 		}
-		report("sentinel-schema", near+"the types are "+strings.Join(jsonTypes, ", "), fmt.Sprintf("the schema has the type %.200q, which no value has", name))
-	}
+		if strings.HasSuffix(pointer, "/enum") {
+			hint = "list the values, or leave it out"
+		} else {
+			hint += "the types are " + strings.Join(jsonTypes, ", ")
+		}
+		report(at(pointer), pointer, "sentinel-schema", hint, message)
+	})
 }
 
 // CheckUse reports what of the settings of a codon for a sentinel cannot work.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	strict "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"hank/internal/lazyregexp"
@@ -24,40 +26,54 @@ type Structure struct {
 	resolved *jsonschema.Resolved
 }
 
-// SchemaError says why a schema cannot be used.
-type SchemaError struct{ Message, Hint string }
+// SchemaError says why a schema cannot be used, and where: at a JSON pointer in it, or, of what is
+// no JSON, at an offset in bytes.
+type SchemaError struct {
+	Message, Hint string
+	Pointer       string
+	Offset        int
+}
 
 func (e *SchemaError) Error() string { return e.Message }
 
 // zod is how source of Zod is recognised.
 var zod = lazyregexp.New(`(?m)\bz\s*\.\s*(object|array|string|number|enum|union|boolean|literal|strictObject|record)\b|from\s+['"]zod['"]|require\(['"]zod['"]\)`)
 
-// parseSchema reads the schema of a structured answer. The error is a *SchemaError.
-func parseSchema(text string) (*jsonschema.Resolved, error) {
+// parseSchema reads the schema of a structured answer, also as the plain value that it is. The
+// error is a *SchemaError.
+func parseSchema(text string) (*jsonschema.Resolved, map[string]any, error) {
 	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
+	if err := strict.Unmarshal([]byte(text), &v); err != nil { // it refuses a name that is there twice: one would hide the other
 		if zod.MatchString(text) {
-			return nil, &SchemaError{"the schema is source code of Zod, and hank runs no code of a configuration",
-				`write it as JSON Schema: z.toJSONSchema(schema) in Zod 4 prints it, for example {"type": "object", "properties": {"verdict": {"enum": ["fine", "stuck"]}}, "required": ["verdict"]}`}
+			return nil, nil, &SchemaError{Message: "the schema is source code of Zod, and hank runs no code of a configuration",
+				Hint: `write it as JSON Schema: z.toJSONSchema(schema) in Zod 4 prints it, for example {"type": "object", "properties": {"verdict": {"enum": ["fine", "stuck"]}}, "required": ["verdict"]}`}
 		}
-		return nil, &SchemaError{"the schema is no JSON: " + err.Error(), "write it as JSON Schema"}
+		wrong := &SchemaError{Message: "the schema is no JSON: " + err.Error(), Hint: "write it as JSON Schema"}
+		var syntax *jsontext.SyntacticError
+		if errors.As(err, &syntax) {
+			wrong.Message, wrong.Offset = "the schema is no JSON: "+syntax.Err.Error(), int(syntax.ByteOffset)
+		}
+		return nil, nil, wrong
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, &SchemaError{"the schema is no object", "write it as JSON Schema"}
+		return nil, nil, &SchemaError{Message: "the schema is no object", Hint: "write it as JSON Schema"}
 	}
 	if err := boundedSchema(object); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	refused := func(err error, hint string) error {
+		return &SchemaError{Message: "the schema is no JSON Schema: " + err.Error(), Hint: hint, Pointer: wrongPart(object)}
 	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return nil, &SchemaError{"the schema is no JSON Schema: " + err.Error(), ""}
+		return nil, nil, refused(err, "")
 	}
 	resolved, err := s.Resolve(nil)
 	if err != nil {
-		return nil, &SchemaError{"the schema is no JSON Schema: " + err.Error(), "references to other files or addresses cannot be used"}
+		return nil, nil, refused(err, "references to other files or addresses cannot be used")
 	}
-	return resolved, nil
+	return resolved, object, nil
 }
 
 // compile prepares what is asked for. The members of an object that is around a list or a
@@ -68,7 +84,7 @@ func (s *Structure) compile() error {
 		return nil
 	}
 	var err error
-	if s.resolved, err = parseSchema(string(s.Schema)); err != nil {
+	if s.resolved, _, err = parseSchema(string(s.Schema)); err != nil {
 		return err
 	}
 	s.asked = s.Schema

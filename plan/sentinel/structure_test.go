@@ -57,6 +57,9 @@ func TestASchemaThatIsNoneIsRefused(t *testing.T) {
 		"process.exit(1)":                         "no JSON",
 		"[]":                                      "no object",
 		`{"type": 7}`:                             "no JSON Schema",
+		`{"$REF": "#"}`:                           `has "$REF"`,
+		`{"anyof": [{"$ref": "#"}]}`:              `has "anyof"`,
+		`{"type": "object", "type": "string"}`:    "no JSON",
 		`{"$ref": "https://127.0.0.1/s.json"}`:    "refers to",
 		`{"$ref": "#"}`:                           "itself without end",
 		`{"properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"anyOf": [{"type": "null"}, {"$ref": "#/%24defs/b"}]}}}`: "itself without end",
@@ -64,7 +67,7 @@ func TestASchemaThatIsNoneIsRefused(t *testing.T) {
 		`{"$dynamicRef": "#a"}`: "$dynamicRef",
 		doubling(40):            "more than 10000 schemas",
 	} {
-		_, err := parseSchema(text)
+		_, _, err := parseSchema(text)
 		var wrong *SchemaError
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
 			t.Errorf("%s: %v", text, err)
@@ -79,6 +82,35 @@ func doubling(n int) string {
 		text += fmt.Sprintf(`"s%d": {"allOf": [{"$ref": "#/$defs/s%[2]d"}, {"$ref": "#/$defs/s%[2]d"}]}, `, i, i+1)
 	}
 	return text + fmt.Sprintf(`"s%d": {}}}`, n)
+}
+
+// What is wrong is reported at its place.
+func TestWhereASchemaIsWrong(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a": 1,, "b": 2}`:                                            " @8",
+		`{"type": ""}`:                                                 "/type @9",
+		`{"type": []}`:                                                 "/type @9",
+		`{"type": ["null", "strng"]}`:                                  "/type/1 @18",
+		`{"properties": {"a": {"enum": []}}}`:                          "/properties/a/enum @30",
+		`{"properties": {"a": {"items": [{"type": 7}]}}}`:              "/properties/a/items/0/type @41",
+		`{"properties": {"a": {"pattern": "("}}}`:                      "/properties/a/pattern @33",
+		`{"required": "a"}`:                                            "/required @13",
+		`{"$defs": {"a": {}}, "not": {"$ref": "#/$defs/b"}}`:           "/not/$ref @37",
+		`{"allOf": [{"$ref": "https://127.0.0.1/s.json"}]}`:            "/allOf/0/$ref @20",
+		`{"$defs": {"b/c": {"$id": "https://h/b"}}}`:                   "/$defs/b~1c/$id @26",
+		`{"$ref": "#/properties", "properties": {}}`:                   "/$ref @9",
+		`{"const": {"$ref": "x", "$id": "y", "type": "z"}}`:            "",
+		`{"enum": [{"$REF": "#"}], "default": {"$id": 1, "enum": []}}`: "",
+		`{"properties": {"$ref": {}, "enum": {"type": "array"}}}`:      "",
+		`{"x-mine": {"$ref": "x"}, "dependencies": {"a": ["b"]}}`:      "",
+	} {
+		got := ""
+		CheckSchema(text, func(offset int, pointer, _, _, _ string) { got += fmt.Sprintf("%s @%d", pointer, offset) })
+		if got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
 }
 
 // A schema may refer to itself for a part of the value.
