@@ -98,10 +98,7 @@ func (l *loader) misplaced() {
 					"%s names the file for a decision, and codon %q has none to make", variables.DecisionPlaceholder, p.codon.ID)
 			}
 		}
-		if p.codon.Model.Kind().SystemArgument {
-			size := variables.Longer(system, variables.Facts{Codon: string(p.codon.ID), Declared: l.hank.Variables}, maxArgument)
-			l.hank.fits(p.pointer, "the system prompt with the values of its placeholders", size, &l.out)
-		}
+		l.systemFits(p, system, read)
 		if votes && !told && !p.codon.Model.Kind().RunsScript {
 			l.hank.report(&l.out, p.pointer, "vote-unasked", `say in its prompt: write {"decision": "stop" or "continue", "reason": "…"} to `+variables.DecisionPlaceholder,
 				"codon %q is to decide whether loop %q stops, and its prompt names no %s", p.codon.ID, p.inside.ID, variables.DecisionPlaceholder)

@@ -112,7 +112,8 @@ func (p *Program) Sizes() func(e Entry) (system, user, more int, err error) {
 				m = variables.Measure(whole)
 				seen[key] = m
 			}
-			return replace.Size(m)
+			bytes, _ := replace.Size(m)
+			return bytes
 		}
 		user = size("user", c.PromptFile, c.PromptText, func() (string, error) { text, _, err := p.user(c); return text, err })
 		system = size("system", c.AppendSystemPromptFile, c.AppendSystemPromptText, func() (string, error) { return p.system(c) })

@@ -46,6 +46,9 @@ type Harness struct {
 	TakesRest bool
 	// SystemArgument is set if its agent is given the system prompt as an argument.
 	SystemArgument bool
+	// SystemSetting is what precedes it there, as a setting with a string of TOML; empty: nothing
+	// does, and the argument is the prompt as it is.
+	SystemSetting string
 	// UsesModel is set if its agent works with the model of a provider. A model has a price,
 	// its answers are waited for, and the provider can refuse.
 	UsesModel bool
@@ -53,7 +56,7 @@ type Harness struct {
 
 var table = []Harness{
 	{Name: "claude", Provider: "anthropic", Driven: true, Choice: "an anthropic model", SystemArgument: true, HasSessions: true, UsesModel: true},
-	{Name: "codex", Provider: "openai", Driven: true, Choice: "an openai model", SystemArgument: true, HasSessions: true, UsesModel: true},
+	{Name: "codex", Provider: "openai", Driven: true, Choice: "an openai model", SystemArgument: true, SystemSetting: "developer_instructions=", HasSessions: true, UsesModel: true},
 	{Name: "gemini", Provider: "google", Driven: true, Choice: "a google model", HasSessions: true, UsesModel: true},
 	{Name: "opencode", OwnOffer: true, Driven: true, Choice: `"opencode/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},
 	{Name: "pi", TakesRest: true, Driven: true, Choice: `"pi/PROVIDER/MODEL"`, HasSessions: true, UsesModel: true},

@@ -137,13 +137,14 @@ func replace(text string, value func(name string) (string, bool)) string {
 
 // Measured is a text of which is known how long it is when its placeholders are replaced.
 type Measured struct {
-	bytes int // with the placeholders as they are written
-	named map[string]int
+	bytes   int // with the placeholders as they are written
+	escapes int // of it: see Escapes
+	named   map[string]int
 }
 
 // Measure finds the placeholders of a text.
 func Measure(text string) Measured {
-	m := Measured{bytes: len(text)}
+	m := Measured{bytes: len(text), escapes: Escapes(text)}
 	if !strings.Contains(text, "<%") { // most have none
 		return m
 	}
@@ -154,26 +155,51 @@ func Measure(text string) Measured {
 	return m
 }
 
-// Size is the length of what Replace makes of a text.
-func (r Replacer) Size(m Measured) int {
-	size := m.bytes
+// Escapes is how many bytes a text has more inside of a string of JSON or TOML.
+func Escapes(text string) (more int) {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case strings.IndexByte("\"\\\b\f\n\r\t", c) >= 0:
+			more++
+		case c < ' ' || c == '\x7f':
+			more += len(`u0000`)
+		}
+	}
+	if strings.Contains(text, "\u2028") || strings.Contains(text, "\u2029") { // three bytes each
+		more += 3 * (strings.Count(text, "\u2028") + strings.Count(text, "\u2029"))
+	}
+	return more
+}
+
+// Size is the length of what Replace makes of a text, and how many bytes it has more inside of a
+// string of JSON or TOML.
+func (r Replacer) Size(m Measured) (size, escapes int) {
+	size, escapes = m.bytes, m.escapes
 	for name, times := range m.named {
 		if value, known := r.value(name); known {
 			size += times * (len(value) - len("<%"+name+"%>"))
+			escapes += times * Escapes(value)
 		}
 	}
-	return size
+	return size, escapes
 }
 
 // Longer is how long texts are together with the values of facts, if that is more than a limit; 0:
-// it is not. Values that are not known count as empty.
-func Longer(texts []Measured, f Facts, limit int) int {
+// it is not. Values that are not known count as empty. quoted: they are inside of a string of JSON
+// or TOML.
+func Longer(texts []Measured, f Facts, limit int, quoted bool) int {
 	most, longest, total := 0, max(len(f.Codon), longestOwn), 0
 	for _, value := range f.Declared {
 		longest = max(longest, len(value))
 	}
+	if quoted {
+		longest *= len(`\u0000`)
+	}
 	for _, m := range texts {
 		most += m.bytes
+		if quoted {
+			most += m.escapes
+		}
 		for _, times := range m.named {
 			most += times * longest
 		}
@@ -183,7 +209,10 @@ func Longer(texts []Measured, f Facts, limit int) int {
 	}
 	replace := NewReplacer(f)
 	for _, m := range texts {
-		total += replace.Size(m)
+		size, escapes := replace.Size(m)
+		if total += size; quoted {
+			total += escapes
+		}
 	}
 	if total <= limit {
 		return 0

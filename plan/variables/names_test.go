@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // What is replaced, found first and measured is what a strings.Replacer of all pairs makes.
@@ -25,15 +27,17 @@ func TestAReplacerReplacesWhatAReplacerOfAllPairsDoes(t *testing.T) {
 	}
 	blank := strings.NewReplacer(pairs...)
 	random := rand.New(rand.NewPCG(1, 2))
-	parts := []string{"<%", "%>", "A", "B", "_1", " ", "%", "<", "CODON_ID", "<%A%>", "<%REPLY%>", "\n"}
+	parts := []string{"<%", "%>", "A", "B", "_1", " ", "%", "<", "CODON_ID", "<%A%>", "<%REPLY%>", "\n", "\"", "\\", "\x01", "\t"}
 	for range 20000 {
 		var text string
 		for range random.IntN(9) {
 			text += parts[random.IntN(len(parts))]
 		}
 		want := reference.Replace(text)
-		if got := r.Replace(text); got != want || r.Size(Measure(text)) != len(want) {
-			t.Fatalf("%q becomes %q of %d bytes, want %q", text, got, r.Size(Measure(text)), want)
+		quoted, err := jsontext.AppendQuote(nil, want)
+		size, escapes := r.Size(Measure(text))
+		if got := r.Replace(text); err != nil || got != want || size != len(want) || size+escapes != len(quoted)-2 {
+			t.Fatalf("%q becomes %q of %d and %d bytes, want %q, %s, %v", text, got, size, escapes, want, quoted, err)
 		}
 		if got, want := names.Blank(text, "x"), blank.Replace(text); got != want {
 			t.Fatalf("%q becomes %q, want %q", text, got, want)

@@ -73,7 +73,7 @@ func TestTheLengthOfTextsIsThatWithTheValues(t *testing.T) {
 		for _, text := range c.texts {
 			measured = append(measured, Measure(text))
 		}
-		if got := Longer(measured, long, c.limit); got != c.want {
+		if got := Longer(measured, long, c.limit, false); got != c.want {
 			t.Errorf("%s: got %d, want %d", c.about, got, c.want)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"hank/internal/programtest"
+	kinds "hank/plan/kind"
+	"hank/plan/variables"
 	"hank/runtime/harness"
 )
 
@@ -76,6 +78,21 @@ func TestCommandRefusesWhatTheAgentCannotTake(t *testing.T) {
 		if _, err := (Harness{}).Command(request(t, change)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}
+	}
+}
+
+// hank validate knows how long the argument of a system prompt is.
+func TestTheArgumentOfASystemPromptIsAsLongAsItIsMeasured(t *testing.T) {
+	t.Parallel()
+	text := "a \"b\" \\ c\n\t\r\b\f\x01\x7f <é> \u2028\u2029 &"
+	c, err := (Harness{}).Command(request(t, func(r *harness.Request) { r.SystemPrompt = text }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	setting := kinds.Of(Name).SystemSetting
+	want := len(setting) + len(`""`) + len(text) + variables.Escapes(text)
+	if !slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, setting) && len(arg) == want }) {
+		t.Errorf("no argument has %d bytes: %q", want, c.Args)
 	}
 }
 
