@@ -71,6 +71,8 @@ var ruleExamples = map[string]ruleExample{
 	"dangerous-command":   {wrong: `"rigSetup": [{"type": "command", "command": {"run": "rm -rf ~/"}}]`, right: `"rigSetup": [{"type": "command", "command": {"run": "rm -rf build"}}]`},
 	"bad-target":          {files: map[string]string{"t": "t"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "../t"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "t"}}]`},
 	"target-twice":        {files: map[string]string{"t": "t"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "x"}}, {"type": "copy", "copy": {"from": "t", "to": "x"}}]`, right: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "x"}}]`},
+	"target-file": {files: map[string]string{"t": "t"}, wrong: `{"hank": [{"id": "a", …, "rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "src"}}]}, {"id": "b", …, "rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "src/t"}}]}]}`,
+		right: `{"hank": [{"id": "a", …, "rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "src"}}]}, {"id": "b", …, "rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "t"}}]}]}`},
 	"target-parent":       {files: map[string]string{"t": "t"}, wrong: `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "src/t"}}]`, right: `"rigSetup": [{"type": "command", "command": {"run": "mkdir -p src"}}, {"type": "copy", "copy": {"from": "t", "to": "src/t"}}]`},
 
 	"loop-fresh-codon":         {wrong: after(`{"id": "z", …}`, `{"type": "loop", "id": "l", …, "terminateOn": {"type": "contextExceeded"}, "codons": [{"id": "a", …}]}`), right: after(`{"id": "z", …}`, `{"type": "loop", "id": "l", …, "terminateOn": {"type": "contextExceeded"}, "codons": [{"id": "a", …, "continuationMode": "continue-previous"}]}`)},
@@ -154,6 +156,7 @@ var ruleExamples = map[string]ruleExample{
 	"missing-agent":       elsewhere("A codon for Claude Code, where `claude` is not installed or has no credentials.", "runtime/machine.TestWhatTheMachineLacks"),
 	"sandbox-missing":     elsewhere("`\"sandbox\": \"workspace\"` on a system without Landlock.", "runtime/machine.TestWhatTheMachineLacks"),
 	"sandbox-place":       elsewhere("`\"sandbox\": \"workspace\"` where the workspace has the execution in it.", "runtime/machine.TestWhatTheMachineLacks"),
+	"target-blocked":      elsewhere("A rig of the first codon copies to `src/t`, and `src` is a file in the workspace, or a link. What a command of the rig makes before the copy is not known; of a copy after it nothing is said.", "script/validate_places"),
 	"target-exists":       elsewhere("A rig copies to `src`, and the workspace has a `src` already.", "runtime/machine.TestWhatTheMachineLacks"),
 	"unknown-variable":    elsewhere("`HANKWEAVE_RUNTIME_SHIM_IDLE_TIMEOUTS=5` in the environment.", "plan.TestEnvironmentSettings"),
 	"environment-long":    elsewhere("Thirty variables of 130 kB each in the `env` of a codon: Linux gives a process 2 MiB for arguments and environment, where the stack has its usual limit.", "script/validate_places"),

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/plan/sentinel"
+	"hank/plan/tree"
 )
 
 // Change is a difference between two programs.
@@ -210,7 +211,7 @@ func (p *Program) digestUnder(name string) string {
 		return b.String()
 	}
 	if text, ok := p.texts[name]; ok {
-		return digestOf([]byte(text))
+		return tree.DigestOf([]byte(text))
 	}
 	return ""
 }

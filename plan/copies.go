@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"hank/internal/gitignore"
-	"hank/internal/shell"
 	"hank/plan/steps"
+	"hank/plan/tree"
 )
 
 // largeCopy is the size in bytes above which a copied directory is worth a
@@ -53,33 +53,55 @@ func (l *loader) copySource(pointer, ref string) {
 	l.copies[name] = w.out
 }
 
-// copyTarget reports a target inside of a file that copies before it have made for certain, and
-// notes what this one makes.
-func (l *loader) copyTarget(pointer string, r Rig, made *steps.Targets) {
-	from := l.copies[path.Clean(r.Copy.From)]
-	if file := made.Copy(path.Clean(r.Copy.To), from != nil && !from.Dir && !r.AllowFailure); file != "" && !r.AllowFailure && !l.out.AnyIDs {
-		l.report(l.hank.doc, pointer, "bad-target", "", "%q is a file that an earlier copy makes, and no directory", file)
+// copyTargets judges the targets of all copies; the rigs of a loop that may have another iteration
+// are run again after its last codon.
+func (l *loader) copyTargets() {
+	var copies steps.Copies
+	var rounds []place // the codons of the loop so far
+	for i, p := range l.hank.places {
+		if p.codon == nil {
+			continue
+		}
+		l.rigTargets(p, &copies)
+		if p.inside == nil || p.inside.TerminateOn.Limit == 1 {
+			continue
+		}
+		rounds = append(rounds, p)
+		if i+1 == len(l.hank.places) || l.hank.places[i+1].inside != p.inside {
+			for _, again := range rounds {
+				l.rigTargets(again, &copies)
+			}
+			rounds = nil
+		}
 	}
 }
 
-// firstTargets reports copies of the first codon into a directory that nothing before them
-// has made. A command may make any.
-func (l *loader) firstTargets(p place) {
-	made := map[string]bool{".": true}
-	for i, r := range p.codon.RigSetup {
-		if r.Copy == nil || l.copies[path.Clean(r.Copy.From)] == nil || l.out.AnyIDs {
-			return
+func (l *loader) rigTargets(p place, copies *steps.Copies) {
+	var rig []steps.Operation
+	for _, r := range p.codon.RigSetup {
+		o := steps.Operation{MayFail: r.AllowFailure}
+		if r.Copy != nil {
+			o.Target = r.Copy.To
+			if from := l.copies[path.Clean(r.Copy.From)]; from != nil {
+				o.Read, o.Dirs, o.Files = true, from.Dirs, from.names()
+			}
 		}
-		to := path.Clean(r.Copy.To)
-		if parent := path.Dir(to); !made[parent] && !r.AllowFailure && steps.BadTarget(to) == "" && !steps.LongName(to) && !strings.Contains(to, "<%") {
-			l.report(l.hank.doc, fmt.Sprintf("%s/rigSetup/%d/copy/to", p.pointer, i), "target-parent", "create it by a command before the copy, such as mkdir -p "+shell.Path(parent), "nothing makes the directory %q before this copy, which fails in a new workspace", parent)
-			return
-		}
-		made[to] = true
-		for _, dir := range l.copies[path.Clean(r.Copy.From)].Dirs {
-			made[path.Join(to, dir)] = true
+		rig = append(rig, o)
+	}
+	copies.Rig(string(p.codon.ID), rig, p.codon.SkipIf != nil || len(p.codon.ArchiveOnSuccess) > 0, func(i int, rule, hint, message string) {
+		l.report(l.hank.doc, fmt.Sprintf("%s/rigSetup/%d/copy/to", p.pointer, i), rule, hint, "%s", message)
+	})
+}
+
+// names are the files, relative to the source.
+func (s *Source) names() map[string]bool {
+	if s.byName == nil {
+		s.byName = make(map[string]bool, len(s.Files))
+		for _, f := range s.Files {
+			s.byName[f.Rel] = true
 		}
 	}
+	return s.byName
 }
 
 // copyWalk goes through one copied tree.
@@ -100,7 +122,7 @@ func (w *copyWalk) problem(rule, hint, message string, args ...any) {
 }
 
 func (w *copyWalk) directory(dir string) {
-	entries, err := w.source.list(dir)
+	entries, err := w.source.List(dir)
 	if err != nil {
 		w.problem("unreadable-reference", "", "%q cannot be read: %v", dir, err)
 		return
@@ -110,6 +132,8 @@ func (w *copyWalk) directory(dir string) {
 		switch {
 		case isGit(e.Name()):
 			w.problem("copy-git", "", "%q would be copied", name)
+		case !w.frozen && steps.IsTemporary(e.Name()):
+			w.problem("bad-target", "move it out of the directory that is copied", "%q would be copied, and no checkpoint has such names", name)
 		case !w.frozen && w.rules(name, e.IsDir()):
 			w.dropped = append(w.dropped, name)
 		case e.Name() == ".gitignore" && !w.frozen:
@@ -142,7 +166,7 @@ func (w *copyWalk) rel(name string) string {
 }
 
 func (w *copyWalk) file(name string, info fs.FileInfo) {
-	digest, err := w.source.digest(name)
+	digest, err := w.source.Digest(name)
 	if err != nil {
 		w.problem("unreadable-reference", "", "%q cannot be read: %v", name, err)
 		return
@@ -174,8 +198,8 @@ func (l *loader) ignoreRules() matcher {
 		return l.ignored
 	}
 	rules := gitignore.Parse("", []byte(strings.Join(ignoredByDefault, "\n")))
-	if info, err := l.source.stat(".gitignore"); err == nil && info.Mode().IsRegular() && !l.frozen {
-		data, err := readAll(l.source, ".gitignore")
+	if info, err := l.source.Stat(".gitignore"); err == nil && info.Mode().IsRegular() && !l.frozen {
+		data, err := tree.ReadAll(l.source, ".gitignore")
 		if err != nil {
 			l.report(l.hank.doc, "", "unreadable-reference", "", ".gitignore cannot be read: %v", err)
 		}

@@ -2,16 +2,11 @@ package plan
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,6 +14,7 @@ import (
 	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/plan/model"
+	"hank/plan/tree"
 )
 
 // The frozen program is a tree of files: everything that the hank refers to
@@ -42,15 +38,8 @@ type manifest struct {
 	Settings config.Settings      `json:"settings"`       // with the layers around the hank merged in
 	Models   map[string]model.Ref `json:"models"`         // by the name in hank.json
 	Model    string               `json:"model,omitzero"` // as in Program
-	Files    []manifestFile       `json:"files"`
+	Files    []tree.File          `json:"files"`
 	Dirs     []string             `json:"dirs,omitzero"` // directories, those that a git tree cannot hold included
-}
-
-type manifestFile struct {
-	Path   string `json:"path"` // under hank/
-	Exec   bool   `json:"exec,omitzero"`
-	Size   int64  `json:"size"`
-	Digest string `json:"digest"`
 }
 
 // Frozen returns the files of the frozen program: Files, and the one that says
@@ -58,7 +47,7 @@ type manifestFile struct {
 func (p *Program) Frozen() ([]File, error) {
 	m := manifest{Schema: p.version(), Hank: p.Name, Settings: p.Settings, Models: p.models, Model: p.Model}
 	for _, f := range p.Files {
-		m.Files = append(m.Files, manifestFile{Path: strings.TrimPrefix(f.Path, frozenDir), Exec: f.Mode&0o111 != 0, Size: f.Size, Digest: f.Digest})
+		m.Files = append(m.Files, tree.File{Path: strings.TrimPrefix(f.Path, frozenDir), Exec: f.Mode&0o111 != 0, Size: f.Size, Digest: f.Digest})
 	}
 	for name, s := range p.sources {
 		if s.Dir {
@@ -75,7 +64,7 @@ func (p *Program) Frozen() ([]File, error) {
 		return nil, fmt.Errorf("describe the program for freezing: %w", err)
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
-	return append(slices.Clone(p.Files), File{Path: manifestPath, Mode: 0o644, Size: int64(len(data)), Digest: digestOf(data), open: open}), nil
+	return append(slices.Clone(p.Files), File{Path: manifestPath, Mode: 0o644, Size: int64(len(data)), Digest: tree.DigestOf(data), open: open}), nil
 }
 
 // version is the schema of the program when it is frozen.
@@ -113,7 +102,7 @@ func Thaw(open func(path string) ([]byte, error)) (*Program, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("read the frozen program: %s: %w", manifestPath, err)
 	}
-	l := &loader{source: newFrozenSource(m, open), frozen: true, lookup: func(name string) (model.Ref, error) {
+	l := &loader{source: tree.Frozen(m.Dirs, m.Files, func(name string) ([]byte, error) { return open(frozenDir + name) }), frozen: true, lookup: func(name string) (model.Ref, error) {
 		if ref, ok := m.Models[name]; ok {
 			return ref, nil
 		}
@@ -192,108 +181,4 @@ func (o outlined) item() Item {
 
 func errorsOf(ds []diagnostic.Diagnostic) []diagnostic.Diagnostic {
 	return slices.DeleteFunc(slices.Clone(ds), func(d diagnostic.Diagnostic) bool { return d.Severity != diagnostic.Error })
-}
-
-// frozenSource is the tree of a frozen program.
-type frozenSource struct {
-	entries map[string]frozenInfo // by path in the directory of the hank
-	kids    map[string][]fs.DirEntry
-	read    func(path string) ([]byte, error)
-}
-
-func newFrozenSource(m manifest, open func(path string) ([]byte, error)) *frozenSource {
-	s := &frozenSource{entries: map[string]frozenInfo{}, kids: map[string][]fs.DirEntry{}, read: open}
-	s.entries["."] = frozenInfo{name: ".", mode: fs.ModeDir | 0o755}
-	for _, d := range m.Dirs {
-		s.add(d, frozenInfo{mode: fs.ModeDir | 0o755})
-	}
-	for _, f := range m.Files {
-		mode := fs.FileMode(0o644)
-		if f.Exec {
-			mode = 0o755
-		}
-		s.add(f.Path, frozenInfo{mode: mode, size: f.Size, digest: f.Digest})
-	}
-	for _, kids := range s.kids {
-		slices.SortFunc(kids, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	}
-	return s
-}
-
-// add puts an entry and the directories above it into the tree.
-func (s *frozenSource) add(name string, info frozenInfo) {
-	if _, there := s.entries[name]; there || !fs.ValidPath(name) {
-		return
-	}
-	info.name = path.Base(name)
-	s.entries[name] = info
-	dir := path.Dir(name)
-	s.add(dir, frozenInfo{mode: fs.ModeDir | 0o755})
-	s.kids[dir] = append(s.kids[dir], fs.FileInfoToDirEntry(info))
-}
-
-func (s *frozenSource) stat(name string) (fs.FileInfo, error) {
-	info, ok := s.entries[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
-	}
-	return info, nil
-}
-
-func (s *frozenSource) list(name string) ([]fs.DirEntry, error) {
-	if _, err := s.stat(name); err != nil {
-		return nil, err
-	}
-	return s.kids[name], nil
-}
-
-func (s *frozenSource) digest(name string) (string, error) { return s.entries[name].digest, nil }
-
-func (s *frozenSource) open(name string) (io.ReadCloser, error) {
-	info, err := s.stat(name)
-	if err != nil {
-		return nil, err
-	}
-	data, err := s.read(frozenDir + name)
-	if err != nil {
-		return nil, err
-	}
-	if digestOf(data) != info.(frozenInfo).digest {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("the frozen file has another content than was stored")}
-	}
-	return io.NopCloser(bytes.NewReader(data)), nil
-}
-
-// frozenInfo is a file or directory of a frozen program.
-type frozenInfo struct {
-	name   string
-	mode   fs.FileMode
-	size   int64
-	digest string
-}
-
-func (i frozenInfo) Name() string { return i.name }
-
-func (i frozenInfo) Size() int64 { return i.size }
-
-func (i frozenInfo) Mode() fs.FileMode { return i.mode }
-
-func (i frozenInfo) ModTime() time.Time { return time.Time{} }
-
-func (i frozenInfo) IsDir() bool { return i.mode.IsDir() }
-
-func (i frozenInfo) Sys() any { return nil }
-
-// digestOf is the SHA-256 of a content, as it is written everywhere.
-func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-func digestReader(r io.Reader) (string, error) {
-	h := sha256.New()
-	if _, err := io.Copy(h, r); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -3,9 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"path"
 	"sync"
 
 	"hank/internal/secret"
@@ -13,7 +11,7 @@ import (
 	"hank/plan/diagnostic"
 	"hank/plan/frontmatter"
 	"hank/plan/model"
-	"hank/plan/steps"
+	"hank/plan/tree"
 )
 
 // Load reads a hank and everything that it refers to, and reports everything
@@ -29,7 +27,7 @@ func LoadWith(dir HankDir, name string, layers config.Layers) (*Program, []diagn
 	if models == nil {
 		models = model.Default
 	}
-	l := &loader{source: liveSource{dir}, lookup: func(name string) (model.Ref, error) { return model.Lookup(models, name) }}
+	l := &loader{source: tree.Live{Dir: dir}, lookup: func(name string) (model.Ref, error) { return model.Lookup(models, name) }}
 	return l.program(name, layers)
 }
 
@@ -59,7 +57,7 @@ func (l *loader) program(name string, layers config.Layers) (*Program, []diagnos
 		l.misplaced()
 	}
 	if !l.frozen { // what is stored has been said
-		h.priceRules(p.Settings, layers.Limited, &l.out)
+		h.priceRules(p.Settings, layers.Limited, func(*Codon) bool { return true }, &l.out)
 		h.idleChecks(p.Settings, &l.out)
 		config.CheckSentinels(h.doc, "/overrides/sentinel", &l.out)
 		l.secrets(name, <-inHank)
@@ -103,18 +101,10 @@ func (l *loader) references() {
 		c := p.codon
 		l.prompts(h.doc, p.pointer+"/promptFile", ".", c.PromptFile, kindOfPrompt(c))
 		l.prompts(h.doc, p.pointer+"/appendSystemPromptFile", ".", c.AppendSystemPromptFile, agentPrompt)
-		var made steps.Targets
 		for i, r := range c.RigSetup {
-			if r.Copy == nil {
-				made = steps.Targets{} // the command may have removed them
-				continue
+			if r.Copy != nil {
+				l.copySource(fmt.Sprintf("%s/rigSetup/%d/copy/from", p.pointer, i), r.Copy.From)
 			}
-			at := fmt.Sprintf("%s/rigSetup/%d/copy", p.pointer, i)
-			l.copySource(at+"/from", r.Copy.From)
-			l.copyTarget(at+"/to", r, &made)
-		}
-		if len(ids) == 0 { // it is the first codon
-			l.firstTargets(p)
 		}
 		ids[c.ID] = make(map[string]bool, len(c.Sentinels))
 		for i, s := range c.Sentinels {
@@ -122,6 +112,9 @@ func (l *loader) references() {
 		}
 	}
 	l.voters(ids)
+	if !l.out.AnyIDs { // what is stored has been taken
+		l.copyTargets()
+	}
 }
 
 // choose looks models up and keeps what was found.
@@ -175,10 +168,10 @@ func (l *loader) hankFile(name string) ([]byte, *diagnostic.Diagnostic) {
 	if !fs.ValidPath(name) {
 		return problem("the name is not a plain relative path", "")
 	}
-	info, err := l.source.stat(name)
+	info, err := l.source.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := "create one with: hank init"
-		if _, err := l.source.stat("strand.json"); err == nil {
+		if _, err := l.source.Stat("strand.json"); err == nil {
 			hint = "there is a strand.json; name it on the command line"
 		}
 		return problem("file not found", hint)
@@ -197,24 +190,4 @@ func (l *loader) hankFile(name string) ([]byte, *diagnostic.Diagnostic) {
 		return problem(f.text, "")
 	}
 	return []byte(f.text), nil
-}
-
-// liveSource reads the directory of a hank.
-type liveSource struct{ dir HankDir }
-
-func (s liveSource) stat(name string) (fs.FileInfo, error) { return fs.Lstat(s.dir, name) }
-
-func (s liveSource) list(name string) ([]fs.DirEntry, error) { return fs.ReadDir(s.dir, name) }
-
-func (s liveSource) open(name string) (io.ReadCloser, error) {
-	return s.dir.Open(path.Clean(name))
-}
-
-func (s liveSource) digest(name string) (string, error) {
-	r, err := s.open(name)
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	return digestReader(r)
 }

@@ -21,6 +21,7 @@ import (
 	"hank/plan/diagnostic"
 	"hank/plan/model"
 	"hank/plan/steps"
+	"hank/plan/tree"
 )
 
 func TestALimitAboveZeroIsALimit(t *testing.T) {
@@ -82,7 +83,7 @@ func TestEveryFieldIsAcceptedAndKept(t *testing.T) {
 // frozenFiles writes a program out as the runtime does.
 func frozenFiles(t testing.TB, p *Program) map[string]string {
 	t.Helper()
-	tree := map[string]string{}
+	written := map[string]string{}
 	files, err := p.Frozen()
 	if err != nil {
 		t.Fatal(err)
@@ -94,12 +95,12 @@ func frozenFiles(t testing.TB, p *Program) map[string]string {
 		}
 		data, err := io.ReadAll(r)
 		_ = r.Close()
-		if err != nil || int64(len(data)) != f.Size || digestOf(data) != f.Digest {
+		if err != nil || int64(len(data)) != f.Size || tree.DigestOf(data) != f.Digest {
 			t.Fatalf("%s: %d bytes, %v; want %d with %s", f.Path, len(data), err, f.Size, f.Digest)
 		}
-		tree[f.Path] = string(data)
+		written[f.Path] = string(data)
 	}
-	return tree
+	return written
 }
 
 func openIn(tree map[string]string) func(string) ([]byte, error) {
@@ -382,7 +383,7 @@ func TestLargeCopiesAreMentioned(t *testing.T) {
 func TestADollarBudgetWithoutPriceIsMentioned(t *testing.T) {
 	t.Parallel()
 	dir := folder(map[string]string{"hank.json": hankOf(agentCodon("a", "fresh", `"budget": {"maxDollars": 1}`))})
-	l := &loader{source: liveSource{dir}, lookup: func(string) (model.Ref, error) {
+	l := &loader{source: tree.Live{Dir: dir}, lookup: func(string) (model.Ref, error) {
 		return model.Ref{ProviderID: "anthropic", ModelID: "claude-new"}, nil
 	}}
 	if p, ds := l.program("hank.json", config.Layers{}); p == nil || !slices.Equal(rulesOf(ds), []string{"budget-no-price"}) {

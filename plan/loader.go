@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,11 +9,12 @@ import (
 
 	"hank/plan/diagnostic"
 	"hank/plan/model"
+	"hank/plan/tree"
 )
 
 // loader reads the files of one program.
 type loader struct {
-	source source
+	source tree.Source
 	lookup func(string) (model.Ref, error)
 	frozen bool // the source is a frozen tree: its pruning is done, its models are chosen
 
@@ -36,7 +35,7 @@ type stated struct {
 func (l *loader) stat(name string) (fs.FileInfo, error) {
 	s, known := l.stats[name]
 	if !known {
-		s.info, s.err = l.source.stat(name)
+		s.info, s.err = l.source.Stat(name)
 		l.stats[name] = s
 	}
 	return s.info, s.err
@@ -50,24 +49,13 @@ type loadedFile struct {
 	judged [sentinelPrompt + 1]bool // as a prompt of a kind
 }
 
-// source is where a program's files come from. Paths are slash-separated and
-// clean, relative to the directory of the hank.
-type source interface {
-	// stat does not follow a symbolic link in the last component.
-	stat(path string) (fs.FileInfo, error)
-	open(path string) (io.ReadCloser, error)
-	list(path string) ([]fs.DirEntry, error)
-	// digest is the SHA-256 of a file.
-	digest(path string) (string, error)
-}
-
 // matcher says whether ignore rules leave a path out.
 type matcher func(name string, dir bool) bool
 
 // The sizes in bytes of the largest files that are read at all: prompts and scripts; and
 // what is parsed, since that takes many times its size in memory.
 const (
-	largestFile     = 64 << 20
+	largestFile     = tree.LargestFile
 	largestDocument = 16 << 20
 )
 
@@ -101,37 +89,15 @@ func (l *loader) read(name string, info fs.FileInfo) *loadedFile {
 	}
 	f := &loadedFile{}
 	l.files[name] = f
-	data, err := readAll(l.source, name)
+	data, err := tree.ReadAll(l.source, name)
 	if err != nil {
 		f.text = err.Error()
 		return f
 	}
 	f.text, f.ok = string(data), true
-	f.file = l.file(name, info, digestOf(data))
+	f.file = l.file(name, info, tree.DigestOf(data))
 	f.file.Size = int64(len(data))
 	return f
-}
-
-// readAll opens a file that stat called regular, looks again at what was
-// opened, and reads it.
-func readAll(s source, name string) ([]byte, error) {
-	r, err := s.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var b bytes.Buffer
-	if f, ok := r.(fs.File); ok {
-		info, err := f.Stat()
-		if err != nil || !info.Mode().IsRegular() {
-			return nil, cmp.Or(err, errors.New("is not a regular file any more"))
-		}
-		b.Grow(int(min(info.Size(), largestFile)) + bytes.MinRead)
-	}
-	if n, err := io.Copy(&b, io.LimitReader(r, largestFile+1)); err != nil || n > largestFile {
-		return nil, cmp.Or(err, fmt.Errorf("has more than %d bytes", largestFile))
-	}
-	return b.Bytes(), nil
 }
 
 // file describes a file of the hank as it is frozen.
@@ -142,7 +108,7 @@ func (l *loader) file(name string, info fs.FileInfo, digest string) File {
 	}
 	return File{
 		Path: frozenDir + name, Mode: mode, Size: info.Size(), Digest: digest,
-		open: func() (io.ReadCloser, error) { return l.source.open(name) },
+		open: func() (io.ReadCloser, error) { return l.source.Open(name) },
 	}
 }
 

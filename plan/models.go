@@ -96,14 +96,14 @@ func (h *Hank) aboutModel(out *diagnostic.Reporter, ref model.Ref, at string) {
 }
 
 // priceRules reports limits in dollars on models, and fallbacks, without a price. settings are those that
-// hold; everywhere says that an execution's own limit is on all of them.
-func (h *Hank) priceRules(settings config.Settings, everywhere bool, out *diagnostic.Reporter) {
+// hold; everywhere says that an execution's own limit is on all of them. due: which codons count.
+func (h *Hank) priceRules(settings config.Settings, everywhere bool, due func(*Codon) bool, out *diagnostic.Reporter) {
 	rule, hint := "budget-no-price", `name it under "prices" of hankweave.json, or use maxTimeSeconds or maxOutputTokens too`
 	if settings.RequirePrice != nil && *settings.RequirePrice {
 		rule, hint = "price-required", `name it under "prices" of hankweave.json`
 	}
 	for _, p := range h.places {
-		if p.codon == nil || !everywhere && p.codon.Budget.dollars() == 0 && (settings.Budget == nil || settings.Budget.MaxDollars == 0) && (p.inside == nil || p.inside.Budget.dollars() == 0) {
+		if p.codon == nil || !due(p.codon) || !everywhere && p.codon.Budget.dollars() == 0 && (settings.Budget == nil || settings.Budget.MaxDollars == 0) && (p.inside == nil || p.inside.Budget.dollars() == 0) {
 			continue // without a limit in dollars
 		}
 		for at, m := range model.WithoutPrice(p.codon.Model, p.codon.Fallback) {
@@ -111,6 +111,16 @@ func (h *Hank) priceRules(settings config.Settings, everywhere bool, out *diagno
 				"%q has a limit in dollars, and the price of %s is unknown: only costs that the agent itself reports count", p.codon.ID, m)
 		}
 	}
+}
+
+// PricesRequired reports what priceRules does where the settings require prices: a program that was
+// stored has not been judged under them.
+func (p *Program) PricesRequired(settings config.Settings, everywhere bool, due func(*Codon) bool) []diagnostic.Diagnostic {
+	var out diagnostic.Reporter
+	if settings.RequirePrice != nil && *settings.RequirePrice {
+		p.Hank.priceRules(settings, everywhere, due, &out)
+	}
+	return out.List
 }
 
 // modelProblem says what is to be reported for a model that was not found.

@@ -40,6 +40,8 @@ type Source struct {
 	Dir   bool         // a directory; else Files has one entry with Rel ""
 	Dirs  []string     // directories inside, parents first, relative to the source
 	Files []SourceFile // sorted by Rel
+
+	byName map[string]bool // filled when first needed
 }
 
 // SourceFile is a file of a copy, with its path relative to the source.

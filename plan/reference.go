@@ -138,7 +138,7 @@ func (l *loader) reference(doc *jsonshape.Document, pointer, base, ref string) (
 
 func (l *loader) notFound(doc *jsonshape.Document, pointer, base, ref, at string, err error) {
 	// A file in the middle of a path gives ENOTDIR, which is no ErrNotExist.
-	if up, upErr := l.source.stat(path.Dir(at)); errors.Is(err, fs.ErrNotExist) || upErr == nil && !up.IsDir() {
+	if up, upErr := l.source.Stat(path.Dir(at)); errors.Is(err, fs.ErrNotExist) || upErr == nil && !up.IsDir() {
 		l.report(doc, pointer, "missing-reference", l.nearFile(base, at), "not found: %q", ref)
 		return
 	}
@@ -147,7 +147,7 @@ func (l *loader) notFound(doc *jsonshape.Document, pointer, base, ref, at string
 
 // nearFile suggests a file with nearly the same name, as a reference that is relative to base.
 func (l *loader) nearFile(base, missing string) string {
-	entries, err := l.source.list(path.Dir(missing))
+	entries, err := l.source.List(path.Dir(missing))
 	if err != nil || len(entries) > 10000 {
 		return ""
 	}

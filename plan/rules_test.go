@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -110,10 +111,17 @@ var brokenHanks = []broken{
 	{name: "a long variable of a codon", hank: hankOf(shellCodon("a", `"env": {"V": "`+long[2:]+`"}`)), want: "too-long", at: `"xx`},
 	{name: "a long variable", hank: `{"variables": {"V": "` + long[2:] + `"}, "hank": [` + shellCodon("a") + `]}`, want: "too-long", at: `"xx`},
 	{name: "a long argument of exec", hank: hankOf(`{"id": "a", "name": "A", "model": "exec/mine", "continuationMode": "fresh", "promptText": "Do it.", "exec": ["mine", "` + long + `"]}`), want: "too-long", at: `"xx`},
+	{name: "system prompts that are too long together", hank: `{"globalSystemPromptText": "` + long[:70000] + `", "hank": [` + agentCodon("a", "fresh", `"appendSystemPromptText": "`+long[:61070]+`"`) + `]}`, want: "too-long", at: `{"id"`},
+	{name: "a system prompt that is too long as a setting", hank: hankOf(strings.Replace(agentCodon("a", "fresh", `"appendSystemPromptText": "x`+strings.Repeat(`\n`, 65600)+`"`), "sonnet", "gpt-5", 1)), want: "too-long", at: `{"id"`},
+	{name: "a system prompt that is too long for a fallback", hank: hankOf(strings.Replace(agentCodon("a", "fresh", `"fallback": ["gpt-5", "opencode/big-pickle"], "appendSystemPromptText": "`+long+`"`), `"sonnet", "continuationMode`, `"gemini-2.5-pro", "continuationMode`, 1)), want: "too-long", at: `"gpt-5"`},
 	{name: "a long system prompt", hank: hankOf(agentCodon("a", "fresh", `"appendSystemPromptText": "`+long+`"`)), want: "too-long", at: `{"id"`},
 	{name: "a copy into a directory that nothing makes", hank: hankOf(shellCodon("a", copyOf("t", "a/b/c"))), files: map[string]string{"t/x": ""}, want: "target-parent", at: `"a/b/c"`, hint: "mkdir -p a/b"},
 	{name: "a copy below a copy that does not make its directory", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "a"}}, {"type": "copy", "copy": {"from": "t", "to": "a/d/x"}}, {"type": "copy", "copy": {"from": "t", "to": "a/e/x"}}]`)), files: map[string]string{"t/d/x": ""}, want: "target-parent", at: `"a/e/x"`},
 	{name: "a copy into a file that is copied", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "u", "to": "x"}}, {"type": "copy", "copy": {"from": "u", "to": "x/y"}}]`)), files: map[string]string{"u": "u"}, want: "bad-target", at: `"x/y"`},
+	{name: "a copy into a file of a directory that is copied", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "t", "to": "x"}}, {"type": "copy", "copy": {"from": "u", "to": "x/d/f/y"}}]`)), files: map[string]string{"u": "u", "t/d/f": ""}, want: "bad-target", at: `"x/d/f/y"`},
+	{name: "a copy into a file that an earlier codon copies", hank: hankOf(shellCodon("a", copyOf("u", "x")), shellCodon("b"), shellCodon("c", copyOf("u", "x/y"))), files: map[string]string{"u": "u"}, want: "target-file", at: `"x/y"`},
+	{name: "a copy of what hank takes for its own", hank: hankOf(shellCodon("a", copyOf("t", "x"))), files: map[string]string{"t/d/.Hankweave-rig-new/f": ""}, want: "bad-target", at: `"t"`},
+	{name: "a copy with a path that is too long", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "command", "command": {"run": "true"}}, {"type": "copy", "copy": {"from": "u", "to": "`+strings.Repeat("d/", 2048)+`xy"}}]`)), files: map[string]string{"u": "u"}, want: "bad-target", at: `"d/d`},
 	{name: "a copy with a name that no file has", hank: hankOf(shellCodon("a", `"rigSetup": [{"type": "copy", "copy": {"from": "u", "to": "d/`+long[:256]+`"}}]`)), files: map[string]string{"u": "u"}, want: "bad-target", at: `"d/x`},
 	{name: "a large prompt file", hank: fromFile("p.md"), files: map[string]string{"p.md": strings.Repeat("x", 1<<20+1)}, want: "prompt-large", file: "p.md"},
 	{name: "a prompt file in latin-1", hank: fromFile("p.md"), files: map[string]string{"p.md": "\xe4"}, want: "prompt-encoding", file: "p.md"},
@@ -296,6 +304,8 @@ var brokenHanks = []broken{
 	{name: "a schema with a type that there is none of", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "{\"properties\": {\"type\": {\"type\": \"string\"}, \"a\": {\"items\": {\"type\": [\"null\", \"strng\"]}, \"default\": {\"type\": \"mine\"}}}}"}`), want: "sentinel-schema", at: `"{\"properties`, hint: `did you mean "string"?`},
 	{name: "a schema with a type without a name", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "{\"type\": [\"string\", \"\"]}"}`), want: "sentinel-schema", at: `"{\"type`},
 	{name: "a schema that is no schema", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "{\"type\": 7}"}`), want: "sentinel-schema", at: `"{\"type\": 7}"`},
+	{name: "a schema with an empty enum", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "object", "schemaStr": "{\"properties\": {\"a\": {\"enum\": []}}}"}`), want: "sentinel-schema", at: `"{\"properties`},
+	{name: "a schema file with a wrong part", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "array", "schemaFile": "s.json"}`), files: map[string]string{"s.json": "{\n  \"items\": {\"type\": \"strng\"}\n}"}, want: "sentinel-schema", file: "s.json", at: `"strng"`},
 	{name: "a schema file that is code", hank: withSentinel(sentinelHead + onError + `, "structuredOutput": {"output": "array", "schemaFile": "s.ts"}`), files: map[string]string{"s.ts": "import { z } from 'zod'\nexport default z.string()"}, want: "sentinel-schema", file: "s.ts"},
 	{name: "a template with code", hank: withSentinel(strings.Replace(sentinelHead, `"x"`, `"<% for (const e of it.events) { %>"`, 1) + onError), want: "sentinel-template", at: `"<% for`, hint: "{{range .events}}"},
 	{name: "a template file with code", hank: withSentinel(strings.Replace(sentinelHead, `"userPromptText": "x"`, `"userPromptFile": "u.md"`, 1) + onError), files: map[string]string{"u.md": "one\n<% it.x() %>"}, want: "sentinel-template", file: "u.md"},
@@ -363,19 +373,20 @@ func TestEachMistakeIsReportedOnceAtItsPlace(t *testing.T) {
 			if d.Rule != b.want || !strings.Contains(d.Hint, b.hint) {
 				t.Errorf("want %s (hint %q), got:\n%s", b.want, b.hint, d)
 			}
-			if b.file != "" {
-				if d.File != b.file {
-					t.Errorf("want it in %s, got:\n%s", b.file, d)
-				}
+			if b.file != "" && d.File != b.file {
+				t.Errorf("want it in %s, got:\n%s", b.file, d)
+			}
+			if b.file != "" && b.at == "" {
 				return
 			}
-			before := b.hank
+			file := cmp.Or(b.file, "hank.json")
+			before := files[file]
 			if b.at != "$" {
-				before = b.hank[:strings.LastIndex(b.hank, b.at)]
+				before = before[:strings.LastIndex(before, b.at)]
 			}
 			line := strings.Count(before, "\n") + 1
 			column := utf8.RuneCountInString(before[strings.LastIndex(before, "\n")+1:]) + 1
-			if d.File != "hank.json" || d.Line != line || d.Column != column {
+			if d.File != file || d.Line != line || d.Column != column {
 				t.Errorf("want line %d column %d, got:\n%s", line, column, d)
 			}
 			if (p == nil) != (d.Severity == diagnostic.Error) {
@@ -409,7 +420,7 @@ func TestMessagesOfLargeLimitsAndOfNestedLoops(t *testing.T) {
 
 // The rules that need a real disk, a registry without prices or the
 // environment have tests of their own.
-var testedElsewhere = []string{"sentinel-not-loaded", "sentinel-required", "environment-long", "output-place", "place-closed", "place-taken", "missing-variable", "missing-program", "missing-agent", "fallback-agent", "fallback-begins", "sandbox-missing", "sandbox-place", "target-exists", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
+var testedElsewhere = []string{"sentinel-not-loaded", "sentinel-required", "environment-long", "output-place", "place-closed", "place-taken", "missing-variable", "missing-program", "missing-agent", "fallback-agent", "fallback-begins", "sandbox-missing", "sandbox-place", "target-exists", "target-blocked", "script-syntax", "command-syntax", "missing-file", "unreadable-reference", "copy-large", "budget-no-price", "price-required", "unknown-variable", "foreign-id"}
 
 // aKey is put together, so that no scanner takes it for a leak.
 var aKey = "sk-" + "ant-api03-abCD12efGH34ijKL56mnOP78"
@@ -440,15 +451,33 @@ func TestADirectoryOfACopyThatMayBeThere(t *testing.T) {
 	const (
 		command  = `{"type": "command", "command": {"run": "mkdir -p a"}}`
 		deep     = `{"type": "copy", "copy": {"from": "t", "to": "a/x"}}`
+		file     = `"rigSetup": [{"type": "copy", "copy": {"from": "t/x", "to": "a"}}]`
 		mayFail  = `{"type": "copy", "copy": {"from": "t", "to": "a/x"}, "allowFailure": true}`
 		mayExist = `{"type": "copy", "copy": {"from": "t", "to": "a"}, "allowFailure": true}`
 	)
 	for _, hank := range []string{
 		hankOf(shellCodon("a", `"rigSetup": [`+command+`, `+deep+`]`)), hankOf(shellCodon("a", `"rigSetup": [`+mayFail+`]`)),
 		hankOf(shellCodon("a", `"rigSetup": [`+mayExist+`, `+deep+`]`)), hankOf(shellCodon("z"), shellCodon("a", `"rigSetup": [`+deep+`]`)),
+		hankOf(shellCodon("z", file), shellCodon("a", `"rigSetup": [`+command+`, `+deep+`]`)), hankOf(shellCodon("z", file, `"archiveOnSuccess": ["a"]`), shellCodon("a", `"rigSetup": [`+deep+`]`)),
+		hankOf(shellCodon("z", file, `"skipIf": {"files": ["a"]}`), shellCodon("a", `"rigSetup": [`+deep+`]`)), hankOf(shellCodon("z", file), shellCodon("y", copyOf("t", "a")), shellCodon("a", `"rigSetup": [`+deep+`]`)),
 	} {
 		if _, ds := Load(folder(map[string]string{"hank.json": hank, "t/x": ""}), "hank.json"); len(ds) > 0 {
 			t.Errorf("%s:\n%s", hank, diagnostic.Text(ds))
+		}
+	}
+}
+
+// What the rigs of an iteration have copied is there in the next one.
+func TestACopyIntoAFileOfTheIterationBefore(t *testing.T) {
+	t.Parallel()
+	rounds := func(n int) string {
+		return hankOf(loopOf("l", limit(n), shellCodon("b", `"onFailure": "abort"`, `"rigSetup": [{"type": "command", "command": {"run": "true"}, "allowFailure": true}]`), shellCodon("c", `"onFailure": "abort"`, copyOf("u", "x/z")), shellCodon("d", `"onFailure": "abort"`, copyOf("u", "x"))))
+	}
+	for n, want := range map[int]int{1: 0, 2: 1} {
+		_, ds := Load(folder(map[string]string{"hank.json": rounds(n), "u": "u"}), "hank.json")
+		got := slices.DeleteFunc(ds, func(d diagnostic.Diagnostic) bool { return d.Rule != "target-file" })
+		if len(got) != want || want > 0 && got[0].Pointer != "/hank/0/codons/1/rigSetup/0/copy/to" {
+			t.Errorf("%d iterations:\n%s", n, diagnostic.Text(got))
 		}
 	}
 }

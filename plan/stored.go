@@ -9,6 +9,7 @@ import (
 
 	"hank/internal/secret"
 	"hank/plan/jsonshape"
+	"hank/plan/tree"
 )
 
 // longText is the length in bytes above which a text is not stored in a plan
@@ -19,7 +20,7 @@ const placeholderPrefix = "{sha256:"
 
 // placeholder stands for a text in a stored entry: {sha256:<64 hex digits>}.
 func placeholder(text string) string {
-	return "{" + digestOf([]byte(text)) + "}"
+	return "{" + tree.DigestOf([]byte(text)) + "}"
 }
 
 func isPlaceholder(text string) bool {

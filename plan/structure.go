@@ -202,8 +202,8 @@ func (h *Hank) rigRules(p place, out *diagnostic.Reporter) {
 		if r.Copy != nil && r.Copy.To != "" {
 			if why := steps.BadTarget(r.Copy.To); why != "" {
 				h.report(out, at+"/copy/to", "bad-target", "name the whole target, relative to the workspace", "%q %s", r.Copy.To, why)
-			} else if steps.LongName(r.Copy.To) && !r.AllowFailure && !out.AnyIDs {
-				h.report(out, at+"/copy/to", "bad-target", "", "it has a name of more than %d bytes, which no file system takes", steps.LongestName)
+			} else if why := steps.TooLong(r.Copy.To); why != "" && !r.AllowFailure && !out.AnyIDs {
+				h.report(out, at+"/copy/to", "bad-target", "", "%s", why)
 			}
 			to := path.Clean(r.Copy.To)
 			if targets[to] {

@@ -235,10 +235,10 @@ func askAboutPrivate(files []string, a Answers, ui UI) (Answers, error) {
 // it is refused; nil: nothing. It changes nothing on disk. Agents that it finds are added to
 // known, and it says what a run says before it begins.
 func CheckNew(ctx context.Context, p *plan.Program, root string, r Request, a Answers, known agents.Found, say func(line string)) error {
-	if err := cmp.Or(confineNew(p, root, r), askAboutRemains(root, r, a, UI{})); err != nil {
+	if err := cmp.Or(checkNew(p, root, r), askAboutRemains(root, r, a, UI{})); err != nil {
 		return err
 	}
-	if err := Preflight(ctx, p, p.Initial(), known, r, UI{Say: say}, ""); err != nil {
+	if err := Preflight(ctx, p, p.Initial(), known, r, UI{Say: say}, "", r.Layers.Limited); err != nil {
 		return err
 	}
 	_, _, err := askBeforeCreation(ctx, root, r, a, UI{})

@@ -37,7 +37,7 @@ func (d *driver) preflight(ctx context.Context, s *state.State, st startpoint.St
 	if r.Hank = d.hankPath; d.answers.Frozen {
 		r.Hank = ""
 	}
-	if err := Preflight(ctx, d.program, rest, d.agents, r, ui, d.x.Layout.Root); err != nil {
+	if err := Preflight(ctx, d.program, rest, d.agents, r, ui, d.x.Layout.Root, r.Limit(s.Limits).MaxDollars > 0); err != nil {
 		return err
 	}
 	next := fallback.Choose(rest[0].Codon, nil, d.agents.Usable(rest[0].Codon, d.request.ProcessEnviron()))
@@ -47,15 +47,17 @@ func (d *driver) preflight(ctx context.Context, s *state.State, st startpoint.St
 	return nil
 }
 
-// Preflight looks whether everything that entries of a plan need is here, and whether sh can
-// parse their scripts and a process have their variables, before anything is made or started. Agents that are known are not looked for again, and those that it finds are
+// Preflight looks whether everything that entries of a plan need is here, whether sh can
+// parse their scripts and a process have their variables, and whether the prices are known that are
+// required, before anything is made or started. Agents that are known are not looked for again, and those that it finds are
 // added. root is where the execution is, if there is one: a command without its hank continues it, and
-// r names its hank unless p is the stored copy of another.
-func Preflight(ctx context.Context, p *plan.Program, rest []plan.Entry, known agents.Found, r Request, ui UI, root string) error {
+// r names its hank unless p is the stored copy of another. limited: the execution has a limit in dollars.
+func Preflight(ctx context.Context, p *plan.Program, rest []plan.Entry, known agents.Found, r Request, ui UI, root string, limited bool) error {
 	if r.Replays() || r.Replay == request.Noop {
 		return nil
 	}
-	if wrong := machine.Refused(ctx, p, rest, r.ProcessEnviron()); len(wrong) > 0 {
+	wrong := machine.Unpriced(p, rest, r.Layers.Merge(p.Hank.Overrides.Settings()), limited)
+	if wrong = append(wrong, machine.Refused(ctx, p, rest, r.ProcessEnviron())...); len(wrong) > 0 {
 		file, err := hankfile.File(cmp.Or(r.Hank, "."))
 		if err != nil || root != "" && r.Hank == "" { // the stored copy
 			return &exitcode.InvalidError{Diagnostics: wrong}
@@ -94,11 +96,15 @@ func (d *driver) confine() error {
 	return nil
 }
 
-// confineNew is confine for an execution that is not made yet.
-func confineNew(p *plan.Program, root string, r Request) error {
+// checkNew refuses an execution that is not made yet where its sandbox, or the copies of its first
+// codon, cannot work.
+func checkNew(p *plan.Program, root string, r Request) error {
 	l := layout.Layout{Root: root, Workspace: layout.DefaultWorkspace(root)}
 	if r.Workspace != "" {
 		l.Workspace = request.Absolute(r.Workspace)
 	}
-	return agents.Confine(p, p.Settings.Sandbox, l, r.ProcessEnviron(), r.Support()).Refusal()
+	if err := agents.Confine(p, p.Settings.Sandbox, l, r.ProcessEnviron(), r.Support()).Refusal(); err != nil || r.Replays() || r.Replay == request.Noop {
+		return err
+	}
+	return machine.CopiesBegin(p, l.Workspace)
 }

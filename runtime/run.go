@@ -108,14 +108,14 @@ func open(ctx context.Context, r Request, a Answers, ui UI, told *request.Outbox
 	found := agents.Found{}
 	var size *checkpoint.Size
 	if !layout.Exists(root) { // nothing is made for a hank that could not be run here
-		if err := cmp.Or(bounds.CheckNew(program, r), confineNew(program, root, r)); err != nil {
+		if err := cmp.Or(bounds.CheckNew(program, r), checkNew(program, root, r)); err != nil {
 			return nil, err
 		}
 		if err := askAboutRemains(root, r, a, ui); err != nil {
 			return nil, err
 		}
 		if r.Mode == ModeRun {
-			if err := Preflight(ctx, program, program.Initial(), found, r, ui, ""); err != nil {
+			if err := Preflight(ctx, program, program.Initial(), found, r, ui, "", r.Layers.Limited); err != nil {
 				return nil, err
 			}
 		}

@@ -88,6 +88,7 @@ var rules = map[string]Rule{
 	"too-long":            {Severity: Error, Says: "a command, a variable, an argument of exec or a system prompt is longer than one argument of a process may be (131,071 bytes)"},
 	"bad-target":          {Severity: Error, Says: "a copy target is absolute, leads out of the workspace, touches a protected name, or cannot be made"},
 	"target-twice":        {Severity: Warning, Says: "two copies of a rig have the same target; the later one replaces the earlier one"},
+	"target-file":         {Severity: Warning, Says: "a copy is into what the rig of an earlier codon makes a file: it fails, unless something between the two replaces the file"},
 	"target-parent":       {Severity: Warning, Says: "a copy of the first codon is into a directory that nothing before it makes: it fails in a new workspace"},
 
 	// the order of codons
@@ -183,6 +184,7 @@ var rules = map[string]Rule{
 	"output-place":        {Severity: Error, Says: "the output directory that a setting names cannot be used: a file is in its way, its name is too long, or it is inside hank's own directory"},
 	"place-closed":        {Severity: Warning, Machine: true, Says: "the execution, its workspace or its output files cannot be where they are to be, because hank may not write there, or something is in the way: the run does not start"},
 	"place-taken":         {Severity: Warning, Machine: true, Says: "there is no execution, but something is where one would be: a run asks before it begins there"},
+	"target-blocked":      {Severity: Warning, Machine: true, Says: "a copy of the first codon is into what is a file, a link, or not there in the workspace: the run does not start"},
 	"target-exists":       {Severity: Warning, Machine: true, Begins: true, Says: "the target of a copy is in the workspace already; the copy replaces it"},
 	"sentinel-not-loaded": {Severity: Warning, Machine: true, Begins: true, Says: "a sentinel cannot be loaded here, because its model has no key or no address: its codon runs without it"},
 	"sentinel-required":   {Severity: Warning, Machine: true, Says: "a sentinel without which its codon is not to run (failCodonIfNotLoaded) cannot be loaded here, because its model has no key or no address: the run does not start"},

@@ -99,18 +99,7 @@ func CheckSchema(text string, report func(offset int, pointer, rule, hint, messa
 		report(cmp.Or(wrong.Offset, at(wrong.Pointer)), wrong.Pointer, "sentinel-schema", wrong.Hint, wrong.Message)
 		return
 	}
-	withoutValues(root, func(pointer, unknown, message string) {
-		hint := ""
-		if like := typo.Nearest(unknown, jsonTypes); like != "" {
-			hint = fmt.Sprintf("did you mean %q? ", like)
-		}
-		if strings.HasSuffix(pointer, "/enum") {
-			hint = "list the values, or leave it out"
-		} else {
-			hint += "the types are " + strings.Join(jsonTypes, ", ")
-		}
-		report(at(pointer), pointer, "sentinel-schema", hint, message)
-	})
+	withoutValues(root, func(pointer, hint, message string) { report(at(pointer), pointer, "sentinel-schema", hint, message) })
 }
 
 // CheckUse reports what of the settings of a codon for a sentinel cannot work.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"hank/internal/typo"
 )
 
 // mostInPlace bounds how many schemas one value is compared with.
@@ -161,7 +163,7 @@ func (w *schemaWork) target(ref string) (any, bool) {
 	for _, step := range strings.Split(strings.TrimPrefix(fragment, "#"), "/")[1:] {
 		switch v := at.(type) {
 		case map[string]any:
-			at = v[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+			at = v[unescape.Replace(step)]
 		case []any:
 			i, err := strconv.Atoi(step)
 			if err != nil || i < 0 || i >= len(v) {
@@ -175,14 +177,28 @@ func (w *schemaWork) target(ref string) (any, bool) {
 	return at, known && at != nil
 }
 
-func escaped(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+var (
+	escape   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescape = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+func escaped(name string) string {
+	if !strings.ContainsAny(name, "~/") { // most
+		return name
+	}
+	return escape.Replace(name)
+}
 
 // jsonTypes are the types that a schema can ask for.
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// withoutValues calls report for each type and enum in a schema that no value has: the library
-// takes any name, and an empty list for none.
-func withoutValues(root any, report func(pointer, unknown, message string)) {
+// counts are keywords that bound how many there are of something.
+var counts = strings.Fields("minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains")
+
+// withoutValues calls report for each type and enum in a schema that no value has, and for a count
+// below 0: the library takes any name, an empty list for none, and any number.
+func withoutValues(root any, report func(pointer, hint, message string)) {
+	known := "the types are " + strings.Join(jsonTypes, ", ")
 	_ = eachSchema("", root, func(pointer string, schema map[string]any) error {
 		types, is := schema["type"].([]any)
 		if name, one := schema["type"].(string); one {
@@ -194,14 +210,23 @@ func withoutValues(root any, report func(pointer, unknown, message string)) {
 				if is {
 					at += "/" + strconv.Itoa(i)
 				}
-				report(at, name, fmt.Sprintf("the schema has the type %.200q, which no value has", name))
+				hint := known
+				if like := typo.Nearest(name, jsonTypes); like != "" {
+					hint = fmt.Sprintf("did you mean %q? ", like) + known
+				}
+				report(at, hint, fmt.Sprintf("the schema has the type %.200q, which no value has", name))
 			}
 		}
 		if is && len(types) == 0 {
-			report(pointer+"/type", "", "the schema has an empty list of types, and no value has one of them")
+			report(pointer+"/type", known, "the schema has an empty list of types, and no value has one of them")
+		}
+		for _, name := range counts {
+			if n, is := schema[name].(float64); is && n < 0 {
+				report(pointer+"/"+name, "", fmt.Sprintf("the schema has the %s %v, and counts begin with 0", name, n))
+			}
 		}
 		if values, is := schema["enum"].([]any); is && len(values) == 0 {
-			report(pointer+"/enum", "", "the schema has an empty enum, and no value is in it")
+			report(pointer+"/enum", "list the values, or leave it out", "the schema has an empty enum, and no value is in it")
 		}
 		return nil
 	})

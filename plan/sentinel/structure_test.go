@@ -95,6 +95,7 @@ func TestWhereASchemaIsWrong(t *testing.T) {
 		`{"properties": {"a": {"enum": []}}}`:                          "/properties/a/enum @30",
 		`{"properties": {"a": {"items": [{"type": 7}]}}}`:              "/properties/a/items/0/type @41",
 		`{"properties": {"a": {"pattern": "("}}}`:                      "/properties/a/pattern @33",
+		`{"properties": {"a": {"minLength": -1}}}`:                     "/properties/a/minLength @35",
 		`{"required": "a"}`:                                            "/required @13",
 		`{"$defs": {"a": {}}, "not": {"$ref": "#/$defs/b"}}`:           "/not/$ref @37",
 		`{"allOf": [{"$ref": "https://127.0.0.1/s.json"}]}`:            "/allOf/0/$ref @20",

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -29,10 +30,26 @@ func BadTarget(to string) string {
 	return ""
 }
 
-// LongestName is the longest name of a file in bytes.
-const LongestName = 255
+// IsTemporary reports whether a name is one of those that hank gives its own temporary files in a
+// workspace, and that no checkpoint has.
+func IsTemporary(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.HasPrefix(lower, ".hankweave-restore-") || strings.HasPrefix(lower, ".hankweave-rig-")
+}
 
-// LongName reports whether a path has a name that no file can have.
-func LongName(p string) bool {
-	return slices.ContainsFunc(strings.Split(p, "/"), func(step string) bool { return len(step) > LongestName })
+// The longest name of a file and the longest path in bytes; a path has a NUL at its end besides.
+const (
+	longestName = 255
+	longestPath = 4095
+)
+
+// TooLong says why a path is longer than any file system takes; empty: it is not.
+func TooLong(p string) string {
+	if slices.ContainsFunc(strings.Split(p, "/"), func(step string) bool { return len(step) > longestName }) {
+		return fmt.Sprintf("it has a name of more than %d bytes, which no file system takes", longestName)
+	}
+	if n := len(path.Clean(p)); n > longestPath {
+		return fmt.Sprintf("it has %d bytes, and no path can have more than %d", n, longestPath)
+	}
+	return ""
 }

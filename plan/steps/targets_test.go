@@ -3,6 +3,7 @@ package steps
 import (
 	"maps"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -21,16 +22,22 @@ func TestATargetInsideOfAFileIsFound(t *testing.T) {
 		for range 8 {
 			to, file := names[rng.IntN(len(names))], rng.IntN(2) == 0
 			around := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(f string) bool { return !strings.HasPrefix(to, f+"/") })
-			inside := got.Copy(to, file)
-			if (inside == "") != (len(around) == 0) || inside != "" && !slices.Contains(around, inside) {
+			var made map[string]bool
+			if file {
+				made = map[string]bool{"": true}
+			} else if rng.IntN(2) == 0 {
+				made = map[string]bool{"a": true}
+			}
+			inside, by := got.Copy(to, made)
+			if (inside == "") != (len(around) == 0) || (by == 0) != (inside == "") || inside != "" && !slices.Contains(around, inside) {
 				t.Fatalf("%s is inside %q, want one of %q", to, inside, around)
 			}
 			if inside != "" {
 				found++
 			}
 			maps.DeleteFunc(files, func(f string, _ bool) bool { return f == to || strings.HasPrefix(f, to+"/") })
-			if file {
-				files[to] = true
+			for name := range made {
+				files[path.Join(to, name)] = true
 			}
 		}
 	}

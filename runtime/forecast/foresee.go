@@ -273,7 +273,7 @@ func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.St
 		r.Layers.Flags.Sandbox = config.Sandbox(f.View.Meta.Sandbox)
 	}
 	p.Settings = r.LayersFor(p.Model).Merge(p.Hank.Overrides.Settings())
-	if err := runtime.Preflight(ctx, &p, f.Rest, f.Found, r, runtime.UI{Say: f.remark}, f.Root); err != nil || len(f.Rest) == 0 {
+	if err := runtime.Preflight(ctx, &p, f.Rest, f.Found, r, runtime.UI{Say: f.remark}, f.Root, r.Limit(f.State.Limits).MaxDollars > 0); err != nil || len(f.Rest) == 0 {
 		return f.refused(err)
 	}
 	next := fallback.Choose(f.Rest[0].Codon, nil, f.Found.Usable(f.Rest[0].Codon, r.ProcessEnviron()))

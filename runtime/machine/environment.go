@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hank/plan"
+	"hank/plan/config"
 	"hank/plan/diagnostic"
 	"hank/runtime/harness"
 )
@@ -13,6 +14,24 @@ import (
 // Refused says what no process of entries of a plan could begin with: scripts and commands that
 // sh cannot parse, and environments that are too long for any program.
 func Refused(ctx context.Context, p *plan.Program, rest []plan.Entry, environ []string) []diagnostic.Diagnostic {
+	due := owners(rest)
+	all := slices.DeleteFunc(p.Scripts(), func(s plan.Script) bool { return !due[s.Owner] })
+	return append(scripts(ctx, p, all, environ), longEnvironments(p, environ, room(), func(c *plan.Codon) bool { return due[c.ID] })...)
+}
+
+// Unpriced says which codons of entries of a plan have a limit in dollars, of their own or of the
+// execution (limited), on a model without a price, where the settings require prices.
+func Unpriced(p *plan.Program, rest []plan.Entry, settings config.Settings, limited bool) []diagnostic.Diagnostic {
+	due := owners(rest)
+	found := p.PricesRequired(settings, limited, func(c *plan.Codon) bool { return due[c.ID] })
+	for i := range found {
+		found[i].Hint += "; an execution that is there takes it over with --adopt"
+	}
+	return found
+}
+
+// owners are the codons and loops that entries are of.
+func owners(rest []plan.Entry) map[plan.CodonID]bool {
 	due := map[plan.CodonID]bool{}
 	for _, e := range rest {
 		due[e.Codon.ID] = true
@@ -20,8 +39,7 @@ func Refused(ctx context.Context, p *plan.Program, rest []plan.Entry, environ []
 			due[e.LoopContext.LoopID] = true
 		}
 	}
-	all := slices.DeleteFunc(p.Scripts(), func(s plan.Script) bool { return !due[s.Owner] })
-	return append(scripts(ctx, p, all, environ), longEnvironments(p, environ, room(), func(c *plan.Codon) bool { return due[c.ID] })...)
+	return due
 }
 
 // longEnvironments says which codons have variables that no process can get, beside those of an

@@ -36,9 +36,9 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 	}
 	found = append(found, lookForAgents(ctx, p, here)...)
 	found = append(found, lookForFallbacks(p, here)...)
+	unanswered := sentinel.Unanswered(p, here.Observe)
 	p.Hank.EachCodon(func(pointer string, c *plan.Codon) {
-		_, lost := sentinel.Load(p, plan.Entry{CodonID: c.ID, Codon: c}, here.Observe)
-		for _, l := range lost {
+		for _, l := range unanswered(c) {
 			rule, what := "sentinel-not-loaded", "it will not observe codon"
 			if l.Required && c.Failure() != plan.Ignore {
 				rule, what = "sentinel-required", "a run does not start without it (failCodonIfNotLoaded): codon"
@@ -61,6 +61,7 @@ func Look(ctx context.Context, p *plan.Program, here Place) (found []diagnostic.
 			found = append(found, p.Diagnose("", "place-taken", "--fresh has all codons run on what is there", "there is no execution in "+here.Layout.Root+", but "+what))
 		}
 	}
+	found = append(found, blockedCopies(p, here.Layout)...)
 	found = append(found, targets(p, here.Layout)...)
 	found = append(found, longEnvironments(p, here.Environ, room(), func(*plan.Codon) bool { return true })...)
 	return append(found, scripts(ctx, p, p.Scripts(), here.Environ)...), c

@@ -22,6 +22,7 @@ import (
 
 	"hank/internal/short"
 	"hank/plan"
+	"hank/plan/steps"
 	"hank/recovery/layout"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/keeper"
@@ -663,6 +664,16 @@ func TestTheEventsHaveTheirDocumentedFields(t *testing.T) {
 	} {
 		if got, err := json.Marshal(data); err != nil || string(got) != want {
 			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+}
+
+// What a copy refuses to bring, hank validate refuses: package plan does not know the checkpoints.
+func TestTheNamesOfTemporaryFilesAreThoseOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{PlaceNew, PlaceOld, AsideName, ".HANKWEAVE-RIG-x", ".hankweave-restore-1", ".hankweave", ".hankweave-rig", "hankweave-rig-x", ".gitignore", "x"} {
+		if got, want := steps.IsTemporary(name), layout.IsOwn(name); got != want {
+			t.Errorf("%s: plan says %t, the checkpoints %t", name, got, want)
 		}
 	}
 }

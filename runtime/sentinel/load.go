@@ -40,6 +40,26 @@ func Load(p *plan.Program, e plan.Entry, environ []string) (list []Loaded, lost 
 	return list, lost
 }
 
+// Unanswered tells of a codon which of its sentinels have a model without a key or an address. The
+// hank was found to be valid. An environment is looked through once for each model.
+func Unanswered(p *plan.Program, environ []string) func(c *plan.Codon) []Lost {
+	whys := map[string]error{}
+	return func(c *plan.Codon) (lost []Lost) {
+		for _, s := range c.Sentinels {
+			id, ref := p.SentinelModel(s)
+			why, known := whys[ref.String()]
+			if !known {
+				_, why = provider.EndpointOf(ref, environ)
+				whys[ref.String()] = why
+			}
+			if why != nil {
+				lost = append(lost, Lost{id, why.Error(), s.Required()})
+			}
+		}
+		return lost
+	}
+}
+
 // Ready refuses entries whose codons would fail because a sentinel that they are not to run
 // without cannot be loaded.
 func Ready(p *plan.Program, entries []plan.Entry, environ []string) error {

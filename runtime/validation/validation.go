@@ -125,7 +125,9 @@ func (v *Validation) Add(ctx context.Context, path, dir string, program *plan.Pr
 	if program != nil {
 		h.Name, h.Codons = program.Hank.Title(), len(program.Initial())
 		facts, confinement := machine.Look(ctx, program, here)
-		found = slices.Concat(found, facts)
+		found = slices.DeleteFunc(slices.Concat(found, facts), func(d diagnostic.Diagnostic) bool { // the workspace is known: it is no guess
+			return d.Rule == "target-parent" && slices.ContainsFunc(facts, func(f diagnostic.Diagnostic) bool { return f.Rule == "target-blocked" && f.Pointer == d.Pointer })
+		})
 		h.Sandbox = confinement
 		if here.Layout.Root != "" {
 			h.Private = execution.WouldBePrivate(here.Layout.Workspace)
