@@ -240,6 +240,9 @@ func snapshots(fsys vfs.FS, l layout.Layout, m *Result, rep *finding.Report) ([]
 		}
 		out = append(out, candidate{name, s})
 	}
+	if len(out) == 1 && errors.Is(m.Files[0].Err, fs.ErrNotExist) { // a save never leaves it so
+		rep.Repair(finding.Mended, "state.json is missing, and state.json.bak counts in its place", "it is written again", "the next command writes it again")
+	}
 	if len(out) == 2 && out[1].state.Seq > out[0].state.Seq {
 		if out[1].state.Lineage == out[0].state.Lineage { // a save never leaves it so
 			older, newer := out[0], out[1]

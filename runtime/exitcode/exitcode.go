@@ -43,7 +43,7 @@ type InvalidError struct{ Diagnostics []diagnostic.Diagnostic }
 func (e *InvalidError) Error() string {
 	for _, d := range e.Diagnostics {
 		if d.Severity == diagnostic.Error {
-			return fmt.Sprintf("invalid hank or settings: %s; see: hank validate", strings.ReplaceAll(d.String(), "\n", " "))
+			return fmt.Sprintf("invalid hank or settings: %s; see: hank validate", strings.NewReplacer("\n    ", " ", "\n", " ").Replace(d.String()))
 		}
 	}
 	return "invalid hank; see: hank validate"

@@ -180,6 +180,9 @@ func examine(ctx context.Context, root string, in Settings, option string) Diagn
 		d.block(barred)
 		return d
 	}
+	if in.Wrong == nil && isDriven(d.Command) {
+		in.Wrong = question.WrongSettings(v, in.Layers, d.Command)
+	}
 	if in.Wrong == nil {
 		d.examineQuestion(ctx, v, in.Layers)
 	}

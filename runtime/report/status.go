@@ -442,6 +442,9 @@ func (s *Status) answer(ask *finding.DecisionError) {
 
 // foresee says what the command to continue with would ask, as far as a few files tell.
 func (s *Status) foresee(v *recovery.View, in Settings) {
+	if in.Wrong == nil && isDriven(s.Command) {
+		in.Wrong = question.WrongSettings(v, in.Layers, s.Command)
+	}
 	switch {
 	case in.Wrong != nil:
 		s.refuse(in.Wrong)

@@ -5,19 +5,15 @@
 // orphaned_folder), one of hank's own (unclosed_run), or the severity of a finding of hank
 // doctor (blocked, lost). A state that is whole is valid, also where the execution waits for
 // somebody: at a gate, held, at a budget. The judgement is that of hank doctor in another form; the package
-// looks itself only whether state.json is there, and changes nothing.
+// looks at nothing by itself and changes nothing.
 package statecheck
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"slices"
 
 	"hank/plan/diagnostic"
 	"hank/recovery/finding"
-	"hank/recovery/layout"
 	"hank/recovery/load"
 	"hank/runtime/report"
 	"hank/state/consistency"
@@ -63,11 +59,6 @@ func of(d *report.Diagnosis) *Check {
 		default:
 			add(severity(f.Severity), string(f.Severity), f.What)
 		}
-	}
-	l := layout.Layout{Root: d.Execution}
-	_, backupErr := os.Lstat(l.State() + ".bak")
-	if _, err := os.Lstat(l.State()); errors.Is(err, fs.ErrNotExist) && backupErr == nil {
-		add(diagnostic.Warning, string(finding.Mended), "state.json is missing, and state.json.bak counts in its place")
 	}
 	if d.Store != nil {
 		for _, problem := range d.Store.Problems {
