@@ -158,8 +158,8 @@ func onTerminal(output string) string {
 	return strings.Join(kept, "\n") + "\n"
 }
 
-// drawnOver is before lines that are drawn over others; so many of these are above.
-var drawnOver = regexp.MustCompile(`\r(?:\x1b\[(\d+)A)?\x1b\[[JK]`)
+// drawnOver is between lines and those that are drawn over them; the cursor goes so many rows up.
+var drawnOver = regexp.MustCompile(`\r(?:\x1b\[(\d+)A)?\r?\x1b\[[JK]`)
 
 // What differs from one time to the next.
 var (

@@ -18,13 +18,20 @@ import (
 // OneLine is a text of others as one line: Printable, without what would turn
 // or hide a part of it, and with a space for each run of white space.
 func OneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
+	return strings.Join(strings.Fields(flat(text)), " ")
+}
+
+// flat is OneLine with all of its white space, each as one space.
+func flat(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Cf, r):
 			return -1
+		case unicode.IsSpace(r):
+			return ' '
 		}
 		return r
 	}, Printable(text))
-	return strings.Join(strings.Fields(text), " ")
 }
 
 // emoji is the mark after what is to be shown as an emoji, which takes two columns then.
@@ -89,6 +96,10 @@ func FitMiddle(name string, most int) string {
 // Live are a few lines at the bottom of a terminal that are drawn again and again
 // over themselves. Whatever else goes to the terminal must be printed by Print, so
 // that it does not mix with them. A nil Live is one that is never drawn.
+//
+// The cursor waits at the beginning of the first of them, and all below it is erased. From
+// their end nobody could count back to it when the terminal has become narrower: some
+// terminals wrap the lines that are there, and others cut them.
 type Live struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -133,8 +144,8 @@ func sizeOf(out *os.File) (columns, rows int) {
 }
 
 // Draw shows what lines makes of the columns and rows that there are: one column
-// less than the terminal has, so that no line wraps. Spaces at the beginning of a line
-// stay. No lines, or one that is empty, erase. The same lines are not written twice.
+// less than the terminal has, so that no line wraps. No lines, or one that is empty,
+// erase. The same lines are not written twice.
 func (l *Live) Draw(lines func(columns, rows int) []string) {
 	if l == nil {
 		return
@@ -150,8 +161,7 @@ func (l *Live) Draw(lines func(columns, rows int) []string) {
 		text = text[:max(rows-1, 1)]
 	}
 	for i, line := range text {
-		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		text[i] = Fit(indent+OneLine(line), columns-1)
+		text[i] = Fit(strings.TrimRight(flat(line), " "), columns-1)
 	}
 	if len(text) == 1 && text[0] == "" {
 		text = nil
@@ -159,26 +169,16 @@ func (l *Live) Draw(lines func(columns, rows int) []string) {
 	if slices.Equal(text, l.drawn) {
 		return
 	}
-	_, _ = io.WriteString(l.out, l.start()+strings.Join(text, "\n")) // a terminal that is gone is no reason to stop
+	back := "\r"
+	if up := len(text) - 1; up > 0 {
+		back = fmt.Sprintf("\r\x1b[%dA", up)
+	}
+	_, _ = io.WriteString(l.out, over+strings.Join(text, "\n")+back) // a terminal that is gone is no reason to stop
 	l.drawn = text
 }
 
-// start goes to where the lines begin and erases all below. A terminal that has become
-// narrower has wrapped them.
-func (l *Live) start() string {
-	columns, _ := l.size()
-	up := -1
-	for _, line := range l.drawn {
-		up += max(1, (Columns(line)+columns-1)/columns)
-	}
-	switch {
-	case len(l.drawn) == 1 && up == 0 || len(l.drawn) == 0:
-		return "\r\x1b[K"
-	case up == 0:
-		return "\r\x1b[J"
-	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
-}
+// over erases the lines, or what was typed since they were drawn.
+const over = "\r\x1b[J"
 
 // Print runs what prints, with the lines erased. A terminal that does not take
 // them (Ctrl-S) does not hold up what is printed elsewhere.
@@ -209,7 +209,7 @@ func (l *Live) Erase() { l.Print(func() {}) }
 
 func (l *Live) erase() {
 	if len(l.drawn) > 0 {
-		_, _ = io.WriteString(l.out, l.start())
+		_, _ = io.WriteString(l.out, over)
 		l.drawn = nil
 	}
 }

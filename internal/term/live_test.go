@@ -115,27 +115,27 @@ func TestALiveLineDoesNotMixWithWhatIsPrinted(t *testing.T) {
 	step("")
 	draw("one")
 	draw("one")
-	step("\r\x1b[Kone")
+	step("\r\x1b[Jone\r")
 	draw("a line that is \x1b[31mtoo\nlong")
-	step("\r\x1b[Ka line that is too…")
+	step("\r\x1b[Ja line that is too…\r")
 	l.Print(func() { out.WriteString("other\n") })
-	step("\r\x1b[Kother\n")
+	step("\r\x1b[Jother\n")
 	draw("two")
 	step("")
 	*now = now.Add(quietAfter)
 	draw("two")
-	step("\r\x1b[Ktwo")
+	step("\r\x1b[Jtwo\r")
 	l.Erase()
 	l.Erase()
-	step("\r\x1b[K")
+	step("\r\x1b[J")
 	var none *Live
 	none.Draw(nil)
 	none.Print(func() { out.WriteString("printed\n") })
 	step("printed\n")
 }
 
-// Several lines are drawn over each other as one; a terminal that has become narrower has
-// wrapped them, and a low one has fewer.
+// Several lines are drawn over each other as one, from the first on, however wide the terminal
+// has become; a low one has fewer.
 func TestLiveLinesAreDrawnOverThemselves(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -148,17 +148,17 @@ func TestLiveLinesAreDrawnOverThemselves(t *testing.T) {
 		}
 		out.Reset()
 	}
-	step("\r\x1b[Kone\n  two\n  a line that is t…", "one", "  two", "  a line that is too\nlong")
+	step("\r\x1b[Jone\n  two\n  a line that is t…\r\x1b[2A", "one", "  two", "  a line that is too\nlong")
 	step("", "one", "  two", "  a line that is too long")
-	step("\r\x1b[2A\x1b[Jone\ntwo", "one", "two")
-	step("\r\x1b[1A\x1b[J12345678\n12345", "12345678", "12345")
-	columns = 5 // the first has two rows now
-	step("\r\x1b[2A\x1b[J1", "1")
-	step("\r\x1b[K", "")
+	step("\r\x1b[Jone\ntwo\r\x1b[1A", "one", "two")
+	step("\r\x1b[J12345678\n12345\r\x1b[1A", "12345678", "12345")
+	columns = 5
+	step("\r\x1b[J1\r", "1")
+	step("\r\x1b[J\r", "")
 	rows = 3
-	step("\r\x1b[K1\n2", "1", "2", "3", "4")
+	step("\r\x1b[J1\n2\r\x1b[1A", "1", "2", "3", "4")
 	l.Erase()
-	if got := out.String(); got != "\r\x1b[1A\x1b[J" {
+	if got := out.String(); got != "\r\x1b[J" {
 		t.Errorf("erased with %q", got)
 	}
 }
