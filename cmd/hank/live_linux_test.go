@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
 
 	"hank/internal/short"
 	"hank/internal/term"
@@ -70,6 +74,172 @@ func TestARunningCodonHasLinesOnTheTerminal(t *testing.T) {
 	}
 	if left := onTerminal(string(all)); strings.Contains(left, "▸") || strings.Contains(left, "reading") {
 		t.Errorf("lines stay on the terminal: %q", left)
+	}
+}
+
+// display is a terminal that shows a command: an emulator, which cuts its rows when it becomes
+// narrower, or tmux, which wraps them again.
+type display struct {
+	text   func() string // the rows, with those that were scrolled out
+	resize func(columns, rows int)
+	gone   func() // waits until the command has ended
+}
+
+// inEmulator shows a command in the emulator.
+func inEmulator(t *testing.T, cmd *exec.Cmd, columns, rows int) display {
+	t.Helper()
+	screen := vt.NewSafeEmulator(columns, rows)
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = io.Copy(screen, tty) // it ends with an error when the command has
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-over
+		_ = tty.Close()
+	})
+	return display{
+		text: func() string {
+			var all strings.Builder
+			for y := range screen.ScrollbackLen() {
+				for x := range screen.Width() {
+					if c := screen.ScrollbackCellAt(x, y); c != nil {
+						all.WriteString(c.Content)
+					}
+				}
+				all.WriteByte('\n')
+			}
+			return all.String() + screen.String()
+		},
+		resize: func(columns, rows int) {
+			screen.Resize(columns, rows)
+			if err := pty.Setsize(tty, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}); err != nil {
+				t.Error(err)
+			}
+		},
+		gone: func() {
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+			<-over
+		},
+	}
+}
+
+// underTmux shows a command under tmux.
+func underTmux(t *testing.T, cmd *exec.Cmd, columns, rows int) display {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("tmux is not here")
+		}
+		t.Skip("tmux is not here")
+	}
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "conf")
+	if err := os.WriteFile(conf, []byte("set -g status off\nset -g remain-on-exit on\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tmux := func(args ...string) string {
+		c := exec.Command("tmux", append([]string{"-S", filepath.Join(dir, "socket"), "-f", conf}, args...)...)
+		c.Dir, c.Env = cmd.Dir, cmd.Env
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("tmux %q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	tmux("new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), cmd.Path+" "+strings.Join(cmd.Args[1:], " "))
+	t.Cleanup(func() { _ = exec.Command("tmux", "-S", filepath.Join(dir, "socket"), "kill-server").Run() })
+	return display{
+		text:   func() string { return tmux("capture-pane", "-p", "-S", "-") },
+		resize: func(columns, rows int) { tmux("resize-window", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows)) },
+		gone: func() {
+			for end := time.Now().Add(time.Minute); strings.TrimSpace(tmux("display-message", "-p", "#{pane_dead}")) != "1"; time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Error("the command does not end")
+					return
+				}
+			}
+		},
+	}
+}
+
+// TestThePlanIsBelowTheRunningCodon, as far as half of the terminal has room for it, whatever size
+// that gets; and what is printed above it stays, each line once, with the summary at the end.
+func TestThePlanIsBelowTheRunningCodon(t *testing.T) {
+	t.Parallel()
+	short.Skip(t)
+	for name, show := range map[string]func(*testing.T, *exec.Cmd, int, int) display{"emulator": inEmulator, "tmux": underTmux} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			const waits = `"model": "shell", "continuationMode": "fresh", "promptText": "echo working; until [ -e ../go.$HANK_CODON ]; do sleep 0.05; done"`
+			hank := `{"meta": {"name": "Plan", "version": "1.0.0"}, "hank": [
+  {"id": "gather", "name": "Gather", "model": "shell", "continuationMode": "fresh", "promptText": "true"},
+  {"type": "loop", "id": "review", "name": "Review", "terminateOn": {"type": "iterationLimit", "limit": 2}, "codons": [
+    {"id": "revise", "name": "Revise each note", ` + waits + `}, {"id": "check", "name": "Check it", ` + waits + `}]},
+  {"type": "loop", "id": "polish", "name": "Polish", "terminateOn": {"type": "iterationLimit", "limit": 3}, "codons": [{"id": "rub", "name": "Rub", "model": "shell", "continuationMode": "fresh", "promptText": "true"}]},
+  {"id": "publish", "name": "Write the index", "model": "shell", "continuationMode": "fresh", "promptText": "true"},
+  {"id": "tell", "name": "Tell", "model": "shell", "continuationMode": "fresh", "promptText": "true"},
+  {"id": "end", "name": "End", "model": "shell", "continuationMode": "fresh", "promptText": "true"}]}`
+			if err := os.WriteFile(filepath.Join(dir, "hank.json"), []byte(hank), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("hank", "run")
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "HANK_STATE_DIR="+t.TempDir(), "TERM=xterm", "NO_COLOR=1", "LANG=C.UTF-8")
+			d := show(t, cmd, 100, 30)
+			await := func(want ...string) {
+				t.Helper()
+				block := regexp.MustCompile(`▸ [^▸]*$`)
+				for end := time.Now().Add(50 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+					var got []string
+					for line := range strings.Lines(strings.TrimSpace(block.FindString(d.text()))) {
+						got = append(got, regexp.MustCompile(`\d:\d\d`).ReplaceAllString(strings.TrimRight(line, " \n"), "0:12"))
+					}
+					if strings.Join(got, "\n") == strings.Join(want, "\n") {
+						return
+					}
+					if time.Now().After(end) {
+						t.Fatalf("got\n%s\nwant\n%s\nin\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), d.text())
+					}
+				}
+			}
+			release := func(codon string) {
+				if err := os.WriteFile(filepath.Join(dir, "go."+codon), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			await("▸ [2/11] revise#0 · 0:12", `  "working"`, "· check#0          Check it", "· review again     revise, check: 2 times", "· polish (a loop)  rub: 3 times", "· publish          Write the index", "· tell             Tell", "· end              End")
+			d.resize(40, 13)
+			await("▸ [2/11] revise#0 · 0:12", `  "working"`, "· check#0          Check it", "· review again     revise, check: 2 ti…", "· polish (a loop)  rub: 3 times", "· … 3 more")
+			d.resize(30, 12)
+			await("▸ [2/11] revise#0 · 0:12", `  "working"`, "· check#0          Check it", "· review again     revise, c…", "· polish (a loop)  rub: 3 ti…", "· … 3 more")
+			d.resize(60, 11)
+			await(`▸ [2/11] revise#0 · 0:12 · "working"`)
+			d.resize(100, 16)
+			release("revise#0")
+			await("▸ [3/11] check#0 · 0:12", `  "working"`, "· review again     revise, check: 2 times", "· polish (a loop)  rub: 3 times", "· publish          Write the index", "· tell             Tell", "· end              End")
+			release("check#0")
+			await("▸ [4/11] revise#1 · 0:12", `  "working"`, "· check#1          Check it", "· polish (a loop)  rub: 3 times", "· publish          Write the index", "· tell             Tell", "· end              End")
+			release("revise#1")
+			release("check#1")
+			d.gone()
+			text := d.text()
+			for _, want := range []string{"Plan: 11 codons", "✓ [ 1/11] gather ", "✓ [ 2/11] revise#0 ", "✓ [ 3/11] check#0 ", "✓ [ 5/11] check#1 ", "✓ [11/11] end ", "✓ the hank is completed", "codons       11 of 11 finished"} {
+				if n := strings.Count(text, want); n != 1 {
+					t.Errorf("%q is there %d times", want, n)
+				}
+			}
+			if strings.Contains(text, "▸") || strings.Contains(text, "\n· ") || t.Failed() {
+				t.Errorf("there is left\n%s", text)
+			}
+		})
 	}
 }
 

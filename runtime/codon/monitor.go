@@ -19,7 +19,7 @@ type Activity struct {
 	Attempt  int               // from 1
 	Attempts int               // that there are at most; 0: nobody knows
 	Allowed  state.USD         // what the attempt may cost; 0: there is no limit
-	Next     string            // what follows in the run: codons, and loops as a whole
+	Next     *Coming           // what follows in the run, one after the other; nil: nothing
 	Since    time.Time         // when the attempt began; where no codon is running, when the step did
 	Cost     state.USD         // of the attempt so far
 	Replayed state.USD         // the part of it that is not paid
@@ -29,6 +29,13 @@ type Activity struct {
 	Last     string            // the same: the end of it
 	Silence  *silence.Evidence // what is known of an agent without a sign of life; nil: it shows one
 	Stop     string            // what the run was asked to do when the codon has ended
+}
+
+// Coming is a codon, or a loop as a whole, that follows in a run.
+type Coming struct {
+	Name  string  // what the plan calls it
+	About string  // what it is, for people; empty: the name says it
+	Then  *Coming // what follows it; nil: nothing
 }
 
 // Monitor is where a run shows its Activity. To show it costs the run an

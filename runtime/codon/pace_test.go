@@ -99,13 +99,14 @@ func (h *asking) Requests() <-chan Request { return h.requests }
 // Who watches is promised no codon that does not come: a stop ends the run, a skip does not.
 func TestNothingFollowsAStop(t *testing.T) {
 	t.Parallel()
-	for signal, want := range map[Signal]string{StopAfterCodon: "", StopNow: "", StopForce: "", SkipCodon: "b"} {
+	b := &Coming{Name: "b"}
+	for signal, want := range map[Signal]*Coming{StopAfterCodon: nil, StopNow: nil, StopForce: nil, SkipCodon: b} {
 		h := &hearing{monitor: new(Monitor)}
-		h.monitor.Change(func(now *Activity) { now.Next = "b" })
+		h.monitor.Change(func(now *Activity) { now.Next = b })
 		a := &attempt{Spec: Spec{Entry: plan.Entry{CodonID: "a"}}, host: h}
 		a.signalled(Request{Signal: signal})
 		if got := h.monitor.Now().Next; got != want {
-			t.Errorf("signal %d: %q follows, want %q", signal, got, want)
+			t.Errorf("signal %d: %v follows, want %v", signal, got, want)
 		}
 	}
 }

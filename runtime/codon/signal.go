@@ -50,7 +50,7 @@ func (a *attempt) isMeant(r Request) bool {
 // endRun takes in that the run is to end, after this codon at the latest.
 func (a *attempt) endRun(r Request) {
 	a.stop = &r
-	a.host.Monitor().Change(func(now *Activity) { now.Next = "" })
+	a.host.Monitor().Change(func(now *Activity) { now.Next = nil })
 	a.host.Stopping(r)
 }
 

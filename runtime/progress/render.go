@@ -275,7 +275,8 @@ const blockRows = 12
 
 // liveBlock is an Activity on a terminal of so many columns and rows: the codon with its
 // time and money, what it does or is waited for, what it printed last, its silence, and
-// what comes next. A low terminal has one line.
+// the plan from there on, in at most half of the rows. What has ended is above it, in lines of
+// its own. A low terminal has one line.
 func liveBlock(a codon.Activity, now time.Time, columns, rows int) []string {
 	if a.Codon == "" || rows < blockRows {
 		return []string{liveLine(a, now, columns)}
@@ -303,61 +304,98 @@ func liveBlock(a codon.Activity, now time.Time, columns, rows int) []string {
 			lines = append(lines, "  "+text)
 		}
 	}
-	if a.Next != "" {
-		lines = append(lines, "  next: "+a.Next)
-	}
+	lines = append(lines, planLines(a.Next, rows/2-len(lines))...)
 	for i, line := range lines {
 		lines[i] = term.Fit(line, columns)
 	}
 	return lines
 }
 
-// mostNext is how much of what follows is named.
-const mostNext = 5
+// planLines are what follows in a run as rows of the plan, at most so many; the last one says
+// how many are left out.
+func planLines(next *codon.Coming, most int) (lines []string) {
+	var list []*codon.Coming
+	for at := next; at != nil; at = at.Then {
+		list = append(list, at)
+	}
+	most = max(1, most)
+	left := 0
+	if len(list) > most {
+		left, list = len(list)-most+1, list[:most-1]
+	}
+	widest := 0
+	for _, at := range list {
+		widest = min(max(widest, term.Columns(at.Name)), widestID)
+	}
+	for _, at := range list {
+		line := "· " + at.Name
+		if at.About != "" {
+			line += strings.Repeat(" ", max(0, widest-term.Columns(at.Name))) + "  " + term.OneLine(at.About)
+		}
+		lines = append(lines, line)
+	}
+	switch {
+	case left > 0 && len(list)+left == mostNext: // there may be others
+		lines = append(lines, "· …")
+	case left > 0:
+		lines = append(lines, fmt.Sprintf("· … %d more", left))
+	}
+	return lines
+}
 
-// Following names what follows an entry of the plan in a run: codons, and each loop once. The run
+// mostNext is how much of what follows is named: more than half of a terminal has room for.
+const mostNext = 60
+
+// Following is what follows an entry of the plan in a run: codons, and each loop once. The run
 // ends with the codon until, and with as many codons after the entry as left says; where until is
 // empty and left below 0, it goes to the end of the plan.
-func Following(h *plan.Hank, e plan.Entry, until plan.CodonID, left int) string {
-	var next []string
+func Following(h *plan.Hank, e plan.Entry, until plan.CodonID, left int) *codon.Coming {
+	first := &codon.Coming{}
+	last, named := first, 0
 	passed, over := false, e.CodonID == until || left == 0
-	add := func(name string, last bool) {
+	add := func(name, about string, ends bool) {
 		if !over {
-			next = append(next, name)
-			over = last || len(next) == left
+			last.Then = &codon.Coming{Name: name, About: about}
+			last, named = last.Then, named+1
+			over = ends || named == left || named == mostNext
 		}
 	}
 	for _, item := range h.Items {
 		switch l := e.LoopContext; {
 		case passed && item.Loop != nil:
-			add(fmt.Sprintf("%s (a loop)", item.Loop.ID), iterates(item.Loop, until))
+			add(fmt.Sprintf("%s (a loop)", item.Loop.ID), aboutLoop(item.Loop), iterates(item.Loop, until))
 		case passed:
-			add(string(item.Codon.ID), item.Codon.ID == until)
+			add(string(item.Codon.ID), item.Codon.Name, item.Codon.ID == until)
 		case l == nil:
 			passed = item.Codon != nil && item.Codon.ID == e.CodonID
 		case item.Loop != nil && item.Loop.ID == l.LoopID:
 			passed = true
 			for _, c := range item.Loop.Codons[min(l.CodonIndexInLoop+1, len(item.Loop.Codons)):] {
 				id := plan.IterationID(c.ID, l.Iteration)
-				add(string(id), id == until)
+				add(string(id), c.Name, id == until)
 			}
 			switch t := item.Loop.TerminateOn; {
 			case t.Judged() || t.Type == plan.ContextExceeded:
-				add(fmt.Sprintf("perhaps %s again", l.LoopID), false)
+				add(fmt.Sprintf("perhaps %s again", l.LoopID), aboutLoop(item.Loop), false)
 			case l.Iteration+1 < t.Limit:
-				add(fmt.Sprintf("%s again", l.LoopID), false)
+				add(fmt.Sprintf("%s again", l.LoopID), aboutLoop(item.Loop), false)
 			}
 			over = over || iterates(item.Loop, until) // it comes in this loop or not at all
-		}
-		if len(next) > mostNext {
-			next = append(next[:mostNext], "…")
-			break
 		}
 		if over {
 			break
 		}
 	}
-	return strings.Join(next, ", ")
+	return first.Then
+}
+
+// aboutLoop says what is repeated in a loop, and until when.
+func aboutLoop(l *plan.Loop) string {
+	ids := make([]string, len(l.Codons))
+	for i := range l.Codons {
+		ids[i] = string(l.Codons[i].ID)
+	}
+	return strings.Join(ids, ", ") + ": " + l.TerminateOn.String()
 }
 
 // iterates reports whether a codon is an iteration of one of a loop.

@@ -213,11 +213,11 @@ func TestAHighTerminalHasABlock(t *testing.T) {
 	t.Parallel()
 	begun := time.Unix(1e9, 0)
 	a := codon.Activity{Codon: "api", Number: 2, Extent: plan.Extent{Codons: 7}, Since: begun, Cost: 421_000_000, Allowed: 2_000_000_000, Attempt: 2, Attempts: 3,
-		Step: "waiting for the model", Tool: "Bash: go vet ./…", Words: "Two files.", Next: "review (a loop), publish",
+		Step: "waiting for the model", Tool: "Bash: go vet ./…", Words: "Two files.", Next: coming("review (a loop)", "revise: 4 times", "publish", "Write the index", "end", ""),
 		Silence: &silence.Evidence{Since: begun, Processes: 2}}
 	now := begun.Add(3 * time.Minute)
 	want := []string{"▸ [2/7] api · 3:00 · $0.42 of at most $2.00 · attempt 2 of 3",
-		"  Bash: go vet ./…, " + a.Silence.Text(now), `  "Two files."`, "  next: review (a loop), publish"}
+		"  Bash: go vet ./…, " + a.Silence.Text(now), `  "Two files."`, "· review (a loop)  revise: 4 times", "· publish          Write the index", "· end"}
 	if got := liveBlock(a, now, 200, blockRows); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -234,6 +234,42 @@ func TestAHighTerminalHasABlock(t *testing.T) {
 			}
 		}
 	}
+	var many []string
+	for i := range mostNext {
+		many = append(many, fmt.Sprint("c", i), "")
+	}
+	a.Next = coming(many[:40]...)
+	for rows := blockRows; rows < 100; rows++ {
+		got := liveBlock(a, now, 80, rows)
+		want, plan := fmt.Sprintf("· … %d more", 20-(rows/2-3)+1), got[3:]
+		if rows/2-3 >= 20 {
+			want = "· c19"
+		}
+		if len(got) > rows/2 || plan[0] != "· c0" || plan[len(plan)-1] != want {
+			t.Errorf("%d rows: %q, want %q at the end", rows, got, want)
+		}
+	}
+	a.Next = coming(many...)
+	if got := liveBlock(a, now, 80, 24); got[len(got)-1] != "· …" {
+		t.Errorf("more than is named follows: %q", got)
+	}
+}
+
+// coming is what follows: names, each with what it is.
+func coming(texts ...string) *codon.Coming {
+	if len(texts) == 0 {
+		return nil
+	}
+	return &codon.Coming{Name: texts[0], About: texts[1], Then: coming(texts[2:]...)}
+}
+
+// names are those of what follows.
+func names(next *codon.Coming) string {
+	var all []string
+	for ; next != nil; next = next.Then {
+		all = append(all, next.Name)
+	}
+	return strings.Join(all, ", ")
 }
 
 func TestWhatFollowsHasEachLoopOnce(t *testing.T) {
@@ -253,7 +289,7 @@ func TestWhatFollowsHasEachLoopOnce(t *testing.T) {
 		{plan.Entry{CodonID: "y#5", LoopContext: in(5, 1)}, "b"},
 		{plan.Entry{CodonID: "b"}, ""},
 	} {
-		if got := Following(h, c.e, "", -1); got != c.want {
+		if got := names(Following(h, c.e, "", -1)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.e.CodonID, got, c.want)
 		}
 	}
@@ -274,18 +310,25 @@ func TestWhatFollowsHasEachLoopOnce(t *testing.T) {
 		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "", 1, "y#4"},
 		{plan.Entry{CodonID: "x#4", LoopContext: in(4, 0)}, "b", 2, "y#4, l again"},
 	} {
-		if got := Following(h, c.e, c.until, c.left); got != c.want {
+		if got := names(Following(h, c.e, c.until, c.left)); got != c.want {
 			t.Errorf("%s in a run until %s, with %d left: %q, want %q", c.e.CodonID, c.until, c.left, got, c.want)
 		}
 	}
 	loop.TerminateOn = plan.TerminateOn{Type: plan.ContextExceeded}
-	if got := Following(h, plan.Entry{CodonID: "y#5", LoopContext: in(5, 1)}, "", -1); got != "perhaps l again, b" {
+	if got := names(Following(h, plan.Entry{CodonID: "y#5", LoopContext: in(5, 1)}, "", -1)); got != "perhaps l again, b" {
 		t.Errorf("nobody knows when the loop ends: %q", got)
 	}
-	for range 10 {
+	loop.TerminateOn = plan.TerminateOn{Type: plan.IterationLimit, Limit: 6}
+	h.Items[2].Codon.Name = "Build it"
+	for at, want := Following(h, plan.Entry{CodonID: "a"}, "", -1), []string{"x, y: 6 times", "Build it"}; len(want) > 0; at, want = at.Then, want[1:] {
+		if at.About != want[0] {
+			t.Errorf("%s is %q, want %q", at.Name, at.About, want[0])
+		}
+	}
+	for range 2 * mostNext {
 		h.Items = append(h.Items, plan.Item{Codon: codonOf("more")})
 	}
-	if got := Following(h, plan.Entry{CodonID: "a"}, "", -1); strings.Count(got, ", ") != mostNext || !strings.HasSuffix(got, ", …") {
+	if got := names(Following(h, plan.Entry{CodonID: "a"}, "", -1)); strings.Count(got, ", ") != mostNext-1 {
 		t.Errorf("%q", got)
 	}
 }
