@@ -17,6 +17,7 @@ import (
 
 	"hank/internal/modelserver"
 	"hank/internal/short"
+	"hank/runtime/codon"
 	"hank/runtime/exitcode"
 	"hank/state"
 )
@@ -28,6 +29,8 @@ type realAgent struct {
 	environ     func(*modelserver.Server) []string
 	// limit is how its provider refuses until a limit ends, in a second.
 	limit modelserver.Error
+	// minute is set if it does not say when a limit ends, so that the run waits for a minute.
+	minute bool
 	// before is a script that makes its own tries few, in the workspace.
 	before string
 }
@@ -39,7 +42,7 @@ func anthropicLimit() modelserver.Error {
 var realAgents = []realAgent{
 	{name: "claude", model: "sonnet", limit: anthropicLimit(),
 		environ: func(s *modelserver.Server) []string { return append(s.Environ(), "CLAUDE_CODE_MAX_RETRIES=1") }},
-	{name: "codex", model: "gpt-5.5", environ: (*modelserver.Server).OpenAIEnviron,
+	{name: "codex", model: "gpt-5.5", environ: (*modelserver.Server).OpenAIEnviron, minute: true,
 		limit: modelserver.Error{Status: 429, Type: "usage_limit_reached", RetryAfter: "1", Message: "You've hit your usage limit. Try again in 1 second."}},
 	{name: "gemini", model: "gemini-2.5-pro", environ: (*modelserver.Server).GeminiEnviron,
 		limit:  modelserver.Error{Status: 429, Type: "RESOURCE_EXHAUSTED", RetryAfter: "1", Message: "Resource has been exhausted (e.g. check quota). Please retry in 1s."},
@@ -128,11 +131,6 @@ func playing(t *testing.T, refused func(turn int) modelserver.Error, script ...a
 func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 	short.Skip(t)
 	eachAgent(t, []string{"claude", "codex", "gemini", "pi"}, func(t *testing.T, a realAgent) {
-		// Two that have left their sessions, ignore every signal that can be ignored and write
-		// all the time, and one in the background of a shell that is gone. Gemini CLI refuses
-		// commands with another one in "$()".
-		leaves := `for n in 1 2; do (setsid sh -c 'trap "" TERM INT HUP QUIT; echo $$ >>pids; while :; do echo x >>beat; sleep 0.02; done' >/dev/null 2>&1 </dev/null &); done;` +
-			` sh -c 'sleep 600 >/dev/null 2>&1 </dev/null & echo $! >>pids'; until [ -s beat ] && sort -u pids | sed -n 3p | grep -q .; do sleep 0.02; done`
 		server := playing(t, nil, act{command: leaves, text: "I will."}, act{text: "par", breaks: modelserver.Stall}, act{text: "Continued."}, act{text: "More."})
 		dir := t.TempDir()
 		put(t, dir, "hank/hank.json", a.hank())
@@ -168,7 +166,7 @@ func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			} else if syscall.Kill(n, 0) == nil { // of that number: by now it may be another one
-				if args, _ := exec.Command("ps", "-o", "args=", "-p", pid).Output(); strings.Contains(string(args), "beat") || strings.Contains(string(args), "sleep 600") {
+				if args, _ := exec.Command("ps", "-o", "args=", "-p", pid).Output(); strings.Contains(string(args), "beat") {
 					t.Errorf("process %s is alive: %s", pid, args)
 				}
 			}
@@ -183,47 +181,14 @@ func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 	})
 }
 
-// TestARealAgentContinuesAfterARollback: files are back, what came later is in no checkpoint,
-// and the session is continued once more.
-func TestARealAgentContinuesAfterARollback(t *testing.T) {
+// TestARealAgentContinuesAfterALimitAndAfterARollback: the run waits for what the provider
+// says, and then tells the agent to continue, in its session and with the files that it has
+// written. A wait of a minute is stopped, and the next run ends it (--now). After a rollback the
+// files are back, what came later is in no checkpoint, and the session is continued once more,
+// from where it was. Both are one test, because most of its time is that in which agents start.
+func TestARealAgentContinuesAfterALimitAndAfterARollback(t *testing.T) {
 	short.Skip(t)
-	eachAgent(t, []string{"claude", "codex"}, func(t *testing.T, a realAgent) {
-		server := playing(t, nil, act{command: "echo first >first", text: "I will."}, act{text: "Done."}, act{command: "echo second >second", text: "I will make what is undone."}, act{text: "Done."},
-			act{command: "echo third >third", text: "I will."}, act{text: "Done."})
-		s := stageOf(t, a.hank())
-		s.opts.Environ = append(s.opts.Environ, a.variables(t, server)...)
-		s.must(ModeRun, exitcode.Done)
-		work, more := s.last("work"), s.last("more")
-		s.mustRollback("work")
-		if onDisk(s.workspace(), "second") || !onDisk(s.workspace(), "first") {
-			t.Error("the files are not those of the checkpoint")
-		}
-		s.must(ModeRun, exitcode.Done)
-		again := s.last("more")
-		if work.ClaudeSessionID == "" || more.ClaudeSessionID != work.ClaudeSessionID || again.ClaudeSessionID != work.ClaudeSessionID {
-			t.Errorf("the sessions are %q, %q and %q", work.ClaudeSessionID, more.ClaudeSessionID, again.ClaudeSessionID)
-		}
-		turns := server.Turns()
-		for _, m := range turns[len(turns)-1].Messages {
-			if strings.Contains(m.Text, "I will make what is undone.") {
-				t.Errorf("the agent remembers what was undone: %s", m.Text)
-			}
-		}
-		tree := s.treeIn(again.CompletionCheckpoint)
-		if onDisk(s.workspace(), "second") || tree["second"] != "" || tree["first"] == "" || tree["third"] == "" {
-			t.Errorf("its checkpoint has %v", tree)
-		}
-		if again.FinalTokens.Input != more.FinalTokens.Input || again.FinalTokens.Output != more.FinalTokens.Output || again.Cost() != more.Cost() {
-			t.Errorf("it counts %+v, and counted %+v for as much", again.FinalTokens, more.FinalTokens)
-		}
-	})
-}
-
-// TestARealAgentIsContinuedAfterAUsageLimit: the run waits for what the provider says, and
-// then tells the agent to continue, in its session and with the files that it has written.
-func TestARealAgentIsContinuedAfterAUsageLimit(t *testing.T) {
-	short.Skip(t)
-	eachAgent(t, []string{"codex", "gemini"}, func(t *testing.T, a realAgent) {
+	eachAgent(t, []string{"claude", "codex", "gemini", "opencode", "pi"}, func(t *testing.T, a realAgent) {
 		var over atomic.Bool
 		limited := func(turn int) modelserver.Error {
 			if turn == 1 && !over.Load() {
@@ -231,40 +196,79 @@ func TestARealAgentIsContinuedAfterAUsageLimit(t *testing.T) {
 			}
 			return modelserver.Error{}
 		}
-		server := playing(t, limited, act{command: "echo begun >>file", text: "I will."}, act{text: "Continued."}, act{text: "More."})
+		server := playing(t, limited, act{command: "echo first >>first", text: "I will."}, act{text: "Continued."},
+			act{command: "echo second >second", text: "I will make what is undone."}, act{text: "Done."},
+			act{command: "echo third >third", text: "I will."}, act{text: "Done."})
 		s := stageOf(t, a.hank())
 		s.opts.Environ = append(s.opts.Environ, a.variables(t, server)...)
-		s.must(ModeRun, exitcode.Done, func(o *command) {
+		requests, code := make(chan codon.Request, 1), exitcode.Done
+		if a.minute {
+			code = exitcode.Stopped
+		}
+		s.must(ModeRun, code, func(o *command) {
 			say := o.Say
-			o.Say = func(line string) {
+			o.Requests, o.Say = requests, func(line string) {
 				say(line)
-				if strings.Contains(line, "--now") {
-					over.Store(true)
+				if !strings.Contains(line, "--now") {
+					return
+				}
+				if over.Store(true); a.minute {
+					requests <- codon.Request{Signal: codon.StopNow, Reason: state.EndStopped, Code: exitcode.Stopped}
 				}
 			}
 		})
+		if a.minute {
+			s.must(ModeRun, exitcode.Done, func(o *command) { o.Now = true })
+		}
 		var records []string
-		for _, r := range s.records() {
-			if !strings.HasPrefix(r, "before:") {
-				records = append(records, r)
+		var all []*state.Codon
+		for _, run := range slices.Backward(s.view().State.Runs) { // the oldest first
+			for _, c := range run.Codons() {
+				if c.CodonID != "before" {
+					all, records = append(all, c), append(records, string(c.CodonID)+":"+string(c.Status))
+				}
 			}
 		}
 		if got, want := strings.Join(records, " "), "work:failed work:completed more:completed"; got != want {
 			t.Fatalf("the records are %s, want %s", got, want)
 		}
-		run := s.view().State.Newest()
-		first, second := run.Codon(run.Len()-3), run.Codon(run.Len()-2)
+		first, work, more := all[0], all[1], all[2]
 		if first.Interrupted != state.InterruptedByLimit || first.FailureReason.ResetsAt == nil || first.ErrorCheckpoint == "" {
 			t.Errorf("%+v %+v", first, first.FailureReason)
-		}
-		if second.ClaudeSessionID == "" || second.ClaudeSessionID != first.ClaudeSessionID || second.BaseCheckpoint != first.BaseCheckpoint {
-			t.Errorf("the session was not continued in its workspace: %q and %q", first.ClaudeSessionID, second.ClaudeSessionID)
-		}
-		if got := content(t, s.workspace(), "file"); got != "begun\n" {
-			t.Errorf("the file has %q", got)
 		}
 		if f := first.FailureReason; f.Class != "usage_limit" && f.Class != "rate_limit" {
 			t.Errorf("it is %s by %s: %s", f.Class, f.Rule, f.Message)
 		}
+		if work.ClaudeSessionID == "" || work.ClaudeSessionID != first.ClaudeSessionID || work.BaseCheckpoint != first.BaseCheckpoint {
+			t.Errorf("the session was not continued in its workspace: %q and %q", first.ClaudeSessionID, work.ClaudeSessionID)
+		}
+		if got := s.git("show", string(work.CompletionCheckpoint)+":first"); got != "first\n" {
+			t.Errorf("the file has %q", got)
+		}
+
+		s.mustRollback("work")
+		if onDisk(s.workspace(), "second") || !onDisk(s.workspace(), "first") {
+			t.Error("the files are not those of the checkpoint")
+		}
+		s.must(ModeRun, exitcode.Done)
+		again := s.last("more")
+		if more.ClaudeSessionID != work.ClaudeSessionID || again.ClaudeSessionID != work.ClaudeSessionID {
+			t.Errorf("the sessions are %q, %q and %q", work.ClaudeSessionID, more.ClaudeSessionID, again.ClaudeSessionID)
+		}
+		turns, told := server.Turns(), ""
+		for _, m := range turns[len(turns)-1].Messages {
+			told += m.Text + "\n"
+		}
+		if strings.Contains(told, "I will make what is undone.") || !strings.Contains(told, "Continued.") {
+			t.Errorf("the agent remembers what was undone, or not what was not: %s", told)
+		}
+		if more, tree := s.treeIn(more.CompletionCheckpoint), s.treeIn(again.CompletionCheckpoint); more["third"] != "" || more["second"] == "" ||
+			onDisk(s.workspace(), "second") || tree["second"] != "" || tree["first"] == "" || tree["third"] == "" {
+			t.Errorf("its checkpoints have %v and %v", more, tree)
+		}
+		if again.FinalTokens.Input != more.FinalTokens.Input || again.FinalTokens.Output != more.FinalTokens.Output || again.Cost() != more.Cost() {
+			t.Errorf("it counts %+v, and counted %+v for as much", again.FinalTokens, more.FinalTokens)
+		}
+		s.fsck()
 	})
 }
