@@ -103,14 +103,6 @@ func leftBy(req harness.Request) string {
 	return filepath.Join(req.Home, ".claude")
 }
 
-// Settle implements harness.Settling.
-func (r *reader) Settle(req harness.Request) (used harness.Usage, exact bool) {
-	if dir := leftBy(req); dir != "" {
-		r.meter.settle(accountIn(dir).next(r.session))
-	}
-	return r.meter.usage(), r.meter.exact()
-}
-
 // Account implements harness.Accounting. The files of agents that the agent has started follow
 // its own, so that what a turn has used is what all files have more than before it.
 func (Harness) Account(req harness.Request, session string) (all []harness.Usage) {

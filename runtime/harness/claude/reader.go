@@ -280,6 +280,14 @@ func (r *reader) settle() []harness.Observation {
 	return []harness.Observation{r.meter.usage()}
 }
 
+// Settle implements harness.Settling.
+func (r *reader) Settle(req harness.Request) (used harness.Usage, exact bool) {
+	if dir := leftBy(req); dir != "" {
+		r.meter.settle(accountIn(dir).next(r.session))
+	}
+	return r.meter.usage(), r.meter.exact()
+}
+
 func (r *reader) resultLine(event fields) []harness.Observation {
 	r.result, r.open = event, false
 	r.turns += int(event.count("num_turns"))
