@@ -8,17 +8,17 @@ import (
 	"hank/internal/shell"
 )
 
-// Targets are the files that copies of rigs have made, as far as nothing else has changed them. A
+// targets are the files that copies of rigs have made, as far as nothing else has changed them. A
 // copy costs as much as its target is deep, however many there were before it.
-type Targets struct {
+type targets struct {
 	copies []map[string]bool // the files that each has made, relative to its target
 	last   map[string]int    // by path, the number of the last copy there, of a file or a directory
 }
 
-// Copy notes a copy to a clean path, which makes files for certain; each is relative to that path,
+// copy notes a copy to a clean path, which makes files for certain; each is relative to that path,
 // and that path itself is empty. It returns the file made before in which the path would lie, and the
 // number of the copy that has made it, from 1 on; empty: there is none.
-func (t *Targets) Copy(to string, files map[string]bool) (inside string, by int) {
+func (t *targets) copy(to string, files map[string]bool) (inside string, by int) {
 	if t.last == nil {
 		t.last = map[string]int{}
 	}
@@ -50,7 +50,7 @@ type Operation struct {
 
 // Copies judges the targets of the rigs of a hank, codon after codon.
 type Copies struct {
-	made Targets
+	made targets
 	by   []string // the codon of each copy
 	said map[string]bool
 }
@@ -73,7 +73,7 @@ func (c *Copies) Rig(codon string, rig []Operation, perhaps bool, report func(op
 		if o.MayFail {
 			files = nil
 		}
-		file, by := c.made.Copy(to, files)
+		file, by := c.made.copy(to, files)
 		c.by = append(c.by, codon)
 		key := fmt.Sprintf("%d %s", i, codon)
 		parent := path.Dir(to)
@@ -97,6 +97,6 @@ func (c *Copies) Rig(codon string, rig []Operation, perhaps bool, report func(op
 		}
 	}
 	if perhaps {
-		c.made, c.by = Targets{}, nil
+		c.made, c.by = targets{}, nil
 	}
 }

@@ -17,7 +17,7 @@ func TestATargetInsideOfAFileIsFound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 6))
 	found := 0
 	for range 2000 {
-		var got Targets
+		var got targets
 		files := map[string]bool{}
 		for range 8 {
 			to, file := names[rng.IntN(len(names))], rng.IntN(2) == 0
@@ -28,7 +28,7 @@ func TestATargetInsideOfAFileIsFound(t *testing.T) {
 			} else if rng.IntN(2) == 0 {
 				made = map[string]bool{"a": true}
 			}
-			inside, by := got.Copy(to, made)
+			inside, by := got.copy(to, made)
 			if (inside == "") != (len(around) == 0) || (by == 0) != (inside == "") || inside != "" && !slices.Contains(around, inside) {
 				t.Fatalf("%s is inside %q, want one of %q", to, inside, around)
 			}

@@ -138,13 +138,13 @@ func replace(text string, value func(name string) (string, bool)) string {
 // Measured is a text of which is known how long it is when its placeholders are replaced.
 type Measured struct {
 	bytes   int // with the placeholders as they are written
-	escapes int // of it: see Escapes
+	escapes int // of it: see escapesIn
 	named   map[string]int
 }
 
 // Measure finds the placeholders of a text.
 func Measure(text string) Measured {
-	m := Measured{bytes: len(text), escapes: Escapes(text)}
+	m := Measured{bytes: len(text), escapes: escapesIn(text)}
 	if !strings.Contains(text, "<%") { // most have none
 		return m
 	}
@@ -155,8 +155,8 @@ func Measure(text string) Measured {
 	return m
 }
 
-// Escapes is how many bytes a text has more inside of a string of JSON or TOML.
-func Escapes(text string) (more int) {
+// escapesIn is how many bytes a text has more inside of a string of JSON or TOML.
+func escapesIn(text string) (more int) {
 	for i := range len(text) {
 		switch c := text[i]; {
 		case strings.IndexByte("\"\\\b\f\n\r\t", c) >= 0:
@@ -178,7 +178,7 @@ func (r Replacer) Size(m Measured) (size, escapes int) {
 	for name, times := range m.named {
 		if value, known := r.value(name); known {
 			size += times * (len(value) - len("<%"+name+"%>"))
-			escapes += times * Escapes(value)
+			escapes += times * escapesIn(value)
 		}
 	}
 	return size, escapes

@@ -90,7 +90,8 @@ func TestTheArgumentOfASystemPromptIsAsLongAsItIsMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	setting := kinds.Of(Name).SystemSetting
-	want := len(setting) + len(`""`) + len(text) + variables.Escapes(text)
+	size, escapes := variables.NewReplacer(variables.Facts{}).Size(variables.Measure(text))
+	want := len(setting) + len(`""`) + size + escapes
 	if !slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, setting) && len(arg) == want }) {
 		t.Errorf("no argument has %d bytes: %q", want, c.Args)
 	}
