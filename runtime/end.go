@@ -94,7 +94,7 @@ func (d *driver) endRun(ctx context.Context, out verdict.Outcome, why error) err
 	now := d.x.Now()
 	var end state.Transition = state.RunCompleted{RunID: d.run, EndTime: now}
 	if out.Reason != "" {
-		end = state.RunFailed{RunID: d.run, EndTime: now, Reason: out.Reason, Detail: out.Detail}
+		end = state.RunFailed{RunID: d.run, EndTime: now, Reason: out.Reason, Detail: out.Detail, Waits: out.Code == exitcode.Budget}
 	}
 	answered, err := d.answered(end, out, why)
 	if err != nil {

@@ -71,6 +71,7 @@ type (
 		EndTime Time      `json:"endTime"`
 		Reason  EndReason `json:"reason"`
 		Detail  string    `json:"detail,omitempty"`
+		Waits   bool      `json:"waits,omitempty"` // for a budget to be raised, and no codon has failed
 	}
 
 	// RunPaused says that the runtime leaves a run open, because it cannot

@@ -85,7 +85,7 @@ func movesOfEachType(t *testing.T) map[string]struct {
 		"PlanGrown":                     {PlanGrown{After: plan.IterationID("revise", 0), Add: more}, nothing},
 		"RunStarted":                    {RunStarted{&Run{RunID: "n", GitBranch: "run-n", Status: StatusRunning, StartTime: epoch}}, noRun},
 		"RunCompleted":                  {RunCompleted{"r", epoch}, noRecord},
-		"RunFailed":                     {RunFailed{"r", epoch, EndStopped, "why"}, noRecord},
+		"RunFailed":                     {RunFailed{RunID: "r", EndTime: epoch, Reason: EndStopped, Detail: "why"}, noRecord},
 		"RunPaused":                     {RunPaused{RunID: "r", Time: epoch, Reason: EndDecision, Detail: "why"}, nothing},
 		"RunCrashed":                    {RunCrashed{"r", epoch, "why"}, noRecord},
 		"CodonStarted":                  {CodonStarted{"r", started}, noRecord},

@@ -73,8 +73,7 @@ const (
 	StatusCrashed   RunStatus = "crashed"   // it is over without having said so; see RunCrashed
 )
 
-// EndReason says why a run ended with work left. It is hank's addition to a
-// run that is failed or crashed.
+// EndReason says why a run ended with work left: hank's addition to one that is failed or crashed.
 type EndReason string
 
 // The reasons.

@@ -61,6 +61,7 @@ type scope struct {
 				Settling *struct{}         `json:"settling"`
 			} `json:"record"`
 			Reason state.EndReason `json:"reason"`
+			Waits  bool            `json:"waits"`
 		} `json:"data"`
 	} `json:"transition"`
 }

@@ -46,12 +46,12 @@ var transitionTypes = []string{
 	"RunCompleted", "RunCrashed", "RunFailed", "RunPaused", "RunStarted", "SentinelStatesUpdated", "SentinelsUpdated",
 }
 
-// RunEnded is the name of the end of a run that has work left and has not failed: it waits at a gate,
-// is held, or has ended where the user has asked for it.
+// RunEnded is the name of the end of a run that has work left and has not failed: it waits at a gate
+// or for a budget, is held, or has ended because the user, or a signal, has asked for it.
 const RunEnded = "run.ended"
 
 // asAsked are the reasons of such an end.
-var asAsked = []state.EndReason{state.EndGate, state.EndHeld, state.EndUntil, state.EndStopped}
+var asAsked = []state.EndReason{state.EndGate, state.EndHeld, state.EndUntil, state.EndStopped, state.EndSignal}
 
 // settling is a codon whose work has ended, while its checkpoint is made.
 const settling = "settling"
@@ -111,7 +111,7 @@ func (s scope) name() string {
 		}
 		return "codon." + cmp.Or(string(s.Transition.Data.Record.Status), "transitioned")
 	case "RunFailed": // it has ended in order with work left
-		if slices.Contains(asAsked, s.Transition.Data.Reason) {
+		if s.Transition.Data.Waits || slices.Contains(asAsked, s.Transition.Data.Reason) {
 			return RunEnded
 		}
 	case "InitialCheckpointSet":

@@ -33,6 +33,8 @@ func TestEventsAreSentences(t *testing.T) {
 		{state.PlanSet{Entries: jsontext.Value("[{},{}]")}, "plan.set", "the plan has 2 codons"},
 		{state.RunStarted{Run: &state.Run{RunID: "r", StartingConditions: state.StartingConditions{Type: "fresh"}}}, "run.started", "run r begins: fresh"},
 		{state.RunFailed{RunID: "r", Reason: "budget", Detail: "see: `hank status`"}, "run.failed", "run r has ended (budget): see: hank status -e x"},
+		{state.RunFailed{RunID: "r", Reason: "budget", Detail: "used up", Waits: true}, "run.ended", "run r has ended (budget): used up"},
+		{state.RunFailed{RunID: "r", Reason: "signal", Detail: "SIGINT"}, "run.ended", "run r has ended (signal): SIGINT"},
 		{state.RunFailed{RunID: "r", Reason: "gate", Detail: "waiting for approval at gate ok"}, "run.ended", "run r has ended (gate): waiting for approval at gate ok"},
 		{state.RunFailed{RunID: "r", Reason: "until", Detail: "as asked"}, "run.ended", "run r has ended (until): as asked"},
 		{state.RunFailed{RunID: "r", Reason: "codon-failed", Detail: "codon a"}, "run.failed", "run r has ended (codon-failed): codon a"},
