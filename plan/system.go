@@ -18,10 +18,7 @@ func (l *loader) systemFits(p place, parts []variables.Measured, read func(file 
 		if !of.SystemArgument {
 			return false
 		}
-		around := len(of.SystemSetting)
-		if around > 0 {
-			around += len(`""`)
-		}
+		around := aroundSystem(of)
 		limit := maxArgument - around
 		if variables.Longer(parts, facts, limit-2*len(parts), of.SystemSetting != "") == 0 {
 			return false
@@ -49,4 +46,28 @@ func (l *loader) systemFits(p place, parts []variables.Measured, read func(file 
 	for i, f := range c.Fallback {
 		is(fmt.Sprintf("%s/fallback/%d", p.pointer, i), fmt.Sprintf("for the fallback %s, the system prompt with the values of its placeholders", f.Model), f.Model.Kind())
 	}
+}
+
+// aroundSystem is how many bytes the argument of a system prompt has besides it.
+func aroundSystem(of kind.Harness) int {
+	if of.SystemSetting == "" {
+		return 0
+	}
+	return len(of.SystemSetting) + len(`""`)
+}
+
+// SystemTooLong is how long the argument of an entry's system prompt would be with these values, if
+// that is longer than an argument may be; 0: it is not, or the agent is given the prompt otherwise.
+func (p *Program) SystemTooLong(e Entry, v Vars) int {
+	resolved, err := p.Resolve(e)
+	if err != nil || !resolved.Codon.Model.Kind().SystemArgument {
+		return 0
+	}
+	system, _, _, err := p.Prompt(e, v)
+	of := resolved.Codon.Model.Kind()
+	size := variables.Longer([]variables.Measured{variables.Measure(system)}, Vars{}, maxArgument-aroundSystem(of), of.SystemSetting != "")
+	if err != nil || size == 0 {
+		return 0
+	}
+	return size + aroundSystem(of)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"hank/internal/failpoint"
+	"hank/plan"
 	"hank/recovery"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -204,6 +205,9 @@ func answerOn(x *execution.Execution, a gate.Answer, done *Decided) error {
 		return err
 	}
 	answer, about, err := gate.Decide(x.State(), a, x.Now())
+	if err == nil && answer != nil {
+		err = a.FitsPrompt(x.State(), plan.Vars{Workspace: x.Layout.Workspace, Data: x.Layout.Data()}, x.LoadProgram)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -120,9 +121,9 @@ func (a Answer) to(g *Standing, now state.Time) (*state.GateAnswered, *state.Gat
 // take half of what those before it leave, so that there is room at each gate.
 const mostSaid = 128_000
 
-// fits refuses a reply that takes more of what its codon can be told than it may.
-func (a Answer) fits(s *state.State, g *Standing) error {
-	index := s.Next()
+// told is where in the plan the codon is that is told the answer, and what it is told besides.
+func (a Answer) told(s *state.State, g *Standing) (index int, words string) {
+	index = s.Next()
 	var earlier *state.Codon
 	if a.Status == state.GateRejected {
 		index = s.PlanIndex(g.Codon.CodonID)
@@ -131,11 +132,48 @@ func (a Answer) fits(s *state.State, g *Standing) error {
 			earlier = last
 		}
 	}
-	room := (mostSaid - len(Words(s, index, earlier))) / 2
+	return index, Words(s, index, earlier)
+}
+
+// fits refuses a reply that takes more of what its codon can be told than it may.
+func (a Answer) fits(s *state.State, g *Standing) error {
+	_, words := a.told(s, g)
+	return a.least(g, (mostSaid-len(words))/2)
+}
+
+func (a Answer) least(g *Standing, room int) error {
 	if len(a.Reply) <= room {
 		return nil
 	}
 	return &exitcode.UsageError{Why: fmt.Sprintf("the reply at gate %s has %s, and may have %d: give a shorter one, and put long text into a file that it names", g.Name, term.Count(len(a.Reply), "byte"), room)}
+}
+
+// FitsPrompt refuses a reply with which the system prompt of its codon would be longer than its agent
+// can be given: an answer that was taken is not changed, and no attempt could begin with it. v has
+// what else an attempt is told.
+func (a Answer) FitsPrompt(s *state.State, v plan.Vars, load func(state.SHA) (*plan.Program, error)) error {
+	g := At(s)
+	if g == nil || a.Reply == "" || s.Program == "" {
+		return nil
+	}
+	index, words := a.told(s, g)
+	if index < 0 || index >= len(s.ExecutionPlan()) {
+		return nil
+	}
+	p, err := load(s.Program)
+	if err != nil {
+		return nil // which the next command says
+	}
+	e := s.ExecutionPlan()[index].Entry
+	whole := func(reply string) int {
+		v.Reply = strings.Trim(words+"\n\n"+reply, "\n")
+		return p.SystemTooLong(e, v)
+	}
+	if whole(a.Reply) == 0 {
+		return nil
+	}
+	room := sort.Search(len(a.Reply), func(n int) bool { return whole(a.Reply[:n]) > 0 }) - 1
+	return a.least(g, max(room, 0))
 }
 
 // means reports whether a request is one at the gate that the answer names, of whichever
