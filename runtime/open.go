@@ -121,7 +121,7 @@ func unfinishedFor(a Answers) execution.Unfinished {
 func askAboutRemains(root string, r Request, a Answers, ui UI) error {
 	what := ""
 	if r.Mode == ModeRun && !a.Fresh {
-		what = recovery.Remains(root, r.Workspace != "")
+		what = recovery.Remains(root, r.Workspace != "" && request.Absolute(r.Workspace) != layout.DefaultWorkspace(root)) // agentRoot is not kept apart, whoever names it
 	}
 	if what == "" {
 		return nil

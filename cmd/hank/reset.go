@@ -19,7 +19,7 @@ func resetCommand() *cli.Command {
 		Name: "reset", Usage: "start over: move the execution out of the way (nothing is deleted)",
 		Description: `Moves what hank has made in the execution's directory to a dated directory in it,
 hank-reset-TIME: .hankweave, agentRoot, rigArchive and the logs of detached runs. The
-next hank run there begins a new execution. A workspace that was named with
+next hank run there begins a new execution. A workspace elsewhere, named with
 --workspace, and the output directory, stay as they are.
 
 What was moved is still an execution: inspect it with -e. --undo moves it back, if no
