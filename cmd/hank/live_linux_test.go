@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -88,15 +89,24 @@ type display struct {
 // inEmulator shows a command in the emulator.
 func inEmulator(t *testing.T, cmd *exec.Cmd, columns, rows int) display {
 	t.Helper()
-	screen := vt.NewSafeEmulator(columns, rows)
+	screen := vt.NewEmulator(columns, rows)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = io.Copy(screen, tty) // it ends with an error when the command has
+		for part := make([]byte, 4096); ; {
+			n, err := tty.Read(part)
+			mu.Lock()
+			_, _ = screen.Write(part[:n])
+			mu.Unlock()
+			if err != nil { // the command has ended
+				return
+			}
+		}
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -105,6 +115,8 @@ func inEmulator(t *testing.T, cmd *exec.Cmd, columns, rows int) display {
 	})
 	return display{
 		text: func() string {
+			mu.Lock()
+			defer mu.Unlock()
 			var all strings.Builder
 			for y := range screen.ScrollbackLen() {
 				for x := range screen.Width() {
@@ -117,7 +129,9 @@ func inEmulator(t *testing.T, cmd *exec.Cmd, columns, rows int) display {
 			return all.String() + screen.String()
 		},
 		resize: func(columns, rows int) {
+			mu.Lock()
 			screen.Resize(columns, rows)
+			mu.Unlock()
 			if err := pty.Setsize(tty, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}); err != nil {
 				t.Error(err)
 			}
