@@ -214,7 +214,7 @@ func (s *Screen) keyLine() string {
 	case Run:
 		return s.runKeys()
 	case Checkpoints:
-		return "space: mark   enter: diff   w: with the workspace   r: roll back   esc: back   ?: keys"
+		return fitKeys([]string{"space: mark", "enter: diff", "r: roll back", "w: with the workspace"}, "esc: back   ?: keys", s.Width)
 	case Answer:
 		if s.question.refused {
 			return "esc: back   j/k: scroll"
@@ -224,7 +224,7 @@ func (s *Screen) keyLine() string {
 		}
 		return "y: yes   n: no   j/k: scroll"
 	}
-	return "esc: back   j/k: scroll   y: copy   ?: keys   q: leave"
+	return fitKeys([]string{"esc: back", "j/k: scroll", "y: copy"}, "?: keys   q: leave", s.Width)
 }
 
 // runKeys are the keys of a run, as many as there is room for; those that lead to the others, and
@@ -575,7 +575,11 @@ func (s *Screen) drawCheckpoints(rows int) []string {
 		l := g.lines[i]
 		text, code := l.Draw, dim
 		if k := l.At; k != nil {
-			text += fmt.Sprintf("  %s  %s  %s", report.Short(k.SHA), k.Time.Local().Format(time.DateTime), nameOf(k))
+			text += "  " + report.Short(k.SHA) + "  "
+			if s.Width >= 50 { // else there is room for what tells it from the others
+				text += k.Time.Local().Format(time.DateTime) + "  "
+			}
+			text += nameOf(k)
 			if k.Name != "" && (k.Kind == state.KindRecovery || k.Kind == "") {
 				text += " " + report.ShortNames(term.OneLine(k.Name))
 			}

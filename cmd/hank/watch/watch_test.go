@@ -54,8 +54,8 @@ type world struct {
 
 const hostile = "\\033]0;owned\\007\\033]52;c;b3duZWQ=\\007\\033[2J\\033[1;1Howned"
 
-// newWorld makes an execution that waits at its gate.
-func newWorld(t *testing.T) *world {
+// bareWorld has no execution yet.
+func bareWorld(t *testing.T) *world {
 	t.Helper()
 	hank, err := binary()
 	if err != nil {
@@ -63,7 +63,14 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, hank: hank, dir: t.TempDir()}
 	w.root = filepath.Join(w.dir, "ex")
-	w.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "HANK_STATE_DIR=" + filepath.Join(w.dir, "state"), "LANG=C.UTF-8", "TERM=xterm-256color"}
+	w.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "HANK_STATE_DIR=" + filepath.Join(w.dir, "state"), "LANG=C.UTF-8", "TERM=xterm-256color", "TZ=UTC"}
+	return w
+}
+
+// newWorld makes an execution that waits at its gate.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := bareWorld(t)
 	w.write("hank/hank.json", `{"hank": [
 	  {"id": "first", "name": "First", "model": "shell", "continuationMode": "fresh", "promptText": "echo one >one; seq 1000; printf '`+strings.ReplaceAll(hostile, `\`, `\\`)+`\\n'; echo the last word"},
 	  {"id": "second", "name": "Second", "model": "shell", "continuationMode": "fresh", "gate": {"id": "ok", "when": "before", "kind": "approve", "summary": "Is this right?"},
@@ -102,11 +109,14 @@ func (w *world) run(code int, args ...string) string {
 
 // screen is hank watch in a terminal.
 type screen struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	tty   *os.File
-	mu    sync.Mutex
-	term  *vt.SafeEmulator
+	t    *testing.T
+	cmd  *exec.Cmd
+	tty  *os.File
+	mu   sync.Mutex
+	term *vt.SafeEmulator
+
+	columns, rows int // as it was opened
+
 	wrote int64  // bytes that were written to the terminal
 	all   []byte // the last of them
 	over  chan struct{}
@@ -115,7 +125,13 @@ type screen struct {
 // watch starts hank watch in a terminal of a size.
 func (w *world) watch(columns, rows int, args ...string) *screen {
 	w.t.Helper()
-	s := &screen{t: w.t, cmd: w.command(append([]string{"watch"}, args...)...), term: vt.NewSafeEmulator(columns, rows), over: make(chan struct{})}
+	return w.start(w.command(append([]string{"watch"}, args...)...), columns, rows)
+}
+
+// start starts a command in a terminal of a size.
+func (w *world) start(cmd *exec.Cmd, columns, rows int) *screen {
+	w.t.Helper()
+	s := &screen{t: w.t, cmd: cmd, term: vt.NewSafeEmulator(columns, rows), columns: columns, rows: rows, over: make(chan struct{})}
 	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
 	if err != nil {
 		w.t.Fatal(err)
@@ -551,35 +567,6 @@ func TestNoColourByAnyValue(t *testing.T) {
 		s.leave()
 		if colour := strings.Contains(s.printed(), "\x1b[33m") || strings.Contains(s.printed(), ";33m"); colour != c.colour {
 			t.Errorf("%s: colours: %t", c.env, colour)
-		}
-	}
-}
-
-// TestWatchUnderTmux shows the same under tmux, which takes away what a terminal may not get.
-func TestWatchUnderTmux(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tmux is not here")
-		}
-		t.Skip("tmux is not here")
-	}
-	w := newWorld(t)
-	tmux := func(args ...string) string {
-		cmd := exec.Command("tmux", append([]string{"-S", filepath.Join(w.dir, "tmux"), "-f", "/dev/null"}, args...)...)
-		cmd.Dir, cmd.Env = w.dir, w.env
-		out, _ := cmd.CombinedOutput()
-		return string(out)
-	}
-	tmux("new-session", "-d", "-x", "110", "-y", "24", w.hank+" watch ex")
-	defer tmux("kill-server")
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		text := tmux("capture-pane", "-p")
-		if strings.Contains(text, "> ✓ first") && strings.Contains(text, "the last word") && strings.Contains(text, "as of event ") {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("under tmux there is\n%s", text)
 		}
 	}
 }
