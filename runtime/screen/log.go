@@ -125,8 +125,13 @@ func (l *Log) scroll(by int) {
 
 func (a place) isBefore(b place) bool { return a.line < b.line || a.line == b.line && a.row < b.row }
 
-// first goes to the beginning, and ends the following.
-func (l *Log) first() { l.follow, l.top = false, place{} }
+// first goes to the first row, and ends the following. The first lines may have no rows.
+func (l *Log) first() {
+	l.follow, l.top = false, place{}
+	if at, ok := l.after(place{0, -1}); ok {
+		l.top = at
+	}
+}
 
 // last goes to the end, and follows it.
 func (l *Log) last() {
