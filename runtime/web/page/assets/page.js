@@ -110,12 +110,19 @@ const originals = new WeakMap()
 
 // carry takes what the user has done in a part over to the one that replaces it.
 function carry(old, part) {
+  const at = document.activeElement
+  if (old.contains(at)) { // the keys stay at what is the same: the same kind of element, in the same place of those
+    const like = [...part.querySelectorAll(at.localName)]
+    const same = like.filter(e => e.id === at.id && e.getAttribute('href') === at.getAttribute('href') && e.dataset.act === at.dataset.act)
+    const next = same.length === 1 ? same[0] : like[[...old.querySelectorAll(at.localName)].indexOf(at)]
+    queueMicrotask(() => next?.focus({ preventScroll: true }))
+    if (next && at.selectionStart != null && at.type !== 'radio') queueMicrotask(() => next.setSelectionRange(at.selectionStart, at.selectionEnd))
+  }
   const open = new Map([...old.querySelectorAll('details[id]')].map(d => [d.id, d.open]))
   part.querySelectorAll('details[id]').forEach(d => { if (open.has(d.id)) d.open = open.get(d.id) })
   old.querySelectorAll('textarea[id], input[type=search]').forEach(field => {
     const next = field.id ? part.querySelector('#' + CSS.escape(field.id)) : part.querySelector('input[type=search]')
     if (next && field.value) next.value = field.value
-    if (next && field === document.activeElement) queueMicrotask(() => next.focus())
   })
   old.querySelectorAll('input[type=radio]:checked').forEach(choice => {
     const next = part.querySelector(`input[name="${choice.name}"][value="${CSS.escape(choice.value)}"]`)
@@ -145,7 +152,7 @@ function tell(text, token_ = false) {
 
 // --- following: one line of JSON a message; without a sign of life the page greys out
 
-const patience = 40_000 // the server says every 15 s that it is there
+const patience = 13_000 // the server says every 5 s that it is there
 let alive = 0
 
 async function follow() {
