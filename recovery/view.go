@@ -135,6 +135,7 @@ type View struct {
 	Repairs []Repair
 	Holder  *lock.LockInfo // who says to hold it; see Live
 	Live    bool           // a runtime is running
+	Whole   bool           // State has all records; else it may be that of a head
 	// Refs are where references lead after Repairs, by name; nil: where they do.
 	Refs map[string]checkpoint.SHA
 	// Blocked is what the user must do about the workspace before anything else;
@@ -174,7 +175,8 @@ func read(fsys vfs.FS, root string) (*View, error) {
 		return nil, err
 	}
 	defer v.closeStore()
-	if err := v.read(); err != nil {
+	err = v.read()
+	if v.Whole = true; err != nil {
 		return nil, err
 	}
 	return v, nil

@@ -101,7 +101,7 @@ func (f *Follower) read(ctx context.Context) error {
 	if f.tail = journal.NewTail(vfs.OS, v.Layout.Events(), f.view.Seq+1, nil); v.ForeignJournal {
 		f.tail = nil
 	}
-	err = f.judge(ctx)
+	err = f.judge(ctx, v)
 	if err != nil {
 		f.mark = mark{holder: "?"} // it is read again
 	}
@@ -162,7 +162,7 @@ func (f *Follower) Poll(ctx context.Context) (changed bool, err error) {
 	}
 	f.hear()
 	if judge || f.view.isDue(time.Now()) || f.view.Live && time.Since(f.judged) >= judgeEvery && f.view.Heard.After(f.judged) {
-		return true, f.judge(ctx)
+		return true, f.judge(ctx, nil)
 	}
 	return f.view != before, nil
 }
@@ -222,17 +222,22 @@ func (f *Follower) hear() {
 	}
 }
 
-// judge brings the status to the event of the view.
-func (f *Follower) judge(ctx context.Context) error {
+// judge brings the status to the event of the view. read is what the files were found to be just
+// now; nil: they are looked at where it takes that.
+func (f *Follower) judge(ctx context.Context, read *recovery.View) error {
 	f.judged = time.Now()
 	next := *f.view
-	if !next.Live {
+	switch {
+	case !next.Live && read != nil:
+		base := *read
+		next.Status = report.StatusAt(ctx, &base, f.settings, f.option)
+	case !next.Live:
 		s, err := report.ReadStatus(ctx, f.root, f.settings, f.option)
 		if err != nil {
 			return err
 		}
 		next.Status = s
-	} else {
+	default:
 		base := *next.base
 		if f.judged.Sub(f.weighed) >= weighEvery {
 			f.weight, f.weighed = base.Weigh(), f.judged

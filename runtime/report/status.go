@@ -126,6 +126,11 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 	if err != nil {
 		return nil, err
 	}
+	return StatusAt(ctx, v, in, option), nil
+}
+
+// StatusAt is ReadStatus of an execution that has just been read.
+func StatusAt(ctx context.Context, v *recovery.View, in Settings, option string) *Status {
 	s := statusOf(v, v.Weigh(), in.Layers)
 	s.Breakers = agents.Breakers(v, in.Layers)
 	s.askRun(ctx)
@@ -135,7 +140,7 @@ func ReadStatus(ctx context.Context, root string, in Settings, option string) (*
 		s.Findings = append(s.Findings, question.WhenDone(v, in.Layers)...)
 	}
 	s.offer(option)
-	return &s, nil
+	return &s
 }
 
 // Follows is what comes next in an execution that was moved, in commands without options:
@@ -552,8 +557,10 @@ func (s *Status) gates(v *recovery.View, now time.Time) {
 
 	// What counts of gates, and what follows a codon that has ended, takes all records.
 	if ended || len(v.State.Gates) > 0 || gate.MayCome(v.Head) {
-		if whole, err := recovery.Read(v.Layout.Root); err == nil {
-			v = whole
+		if !v.Whole {
+			if whole, err := recovery.Read(v.Layout.Root); err == nil {
+				v = whole
+			}
 		}
 		st, undecided := history.Ahead(v)
 		if ended {
