@@ -204,7 +204,8 @@ func standing(s *state.State, g *plan.Gate, name string, e plan.Entry, loop plan
 	st := Standing{Name: name, Gate: g, Codon: e, Loop: loop, Judged: judged}
 	for i := range s.Gates {
 		r := &s.Gates[i]
-		if r.Gate == name && r.CodonID == e.CodonID && r.LoopID == loop && r.Checkpoint == judged && r.Lineage == s.Lineage && r.Asked.Asks(g) {
+		of := r.CodonID == e.CodonID || loop != "" // that of a loop stays, whichever codon is its first
+		if of && r.Gate == name && r.LoopID == loop && r.Checkpoint == judged && r.Lineage == s.Lineage && r.Asked.Asks(g) {
 			st.Request = r
 		}
 	}
