@@ -37,6 +37,7 @@ func (d *driver) start(ctx context.Context) (startpoint.Start, error) {
 			return st, err
 		}
 		there = *grown
+		st.RigDone = st.RigDone || st.Position.RigDone && startpoint.RigDone(&there)
 	}
 	d.checkData(ctx, &there)
 	if g := gate.At(s); st.End == nil && st.Target == "" && st.Resumed == nil && g != nil && !at.VerdictDue && g.Waiting() && !g.Expired(d.x.Now().Time) && !d.request.Wait {

@@ -193,6 +193,10 @@ func isNext(s *state.State, id state.CodonID) bool {
 	return i < len(entries) && entries[i].CodonID == id
 }
 
+// RigDone reports whether a state, whose plan is laid out as far as its position is, has the
+// workspace after the rig of its next codon.
+func RigDone(s *state.State) bool { return s.Position != nil && rigDone(s, *s.Position) }
+
 // rigDone reports whether a position has the workspace after the rig of the codon that is
 // next there.
 func rigDone(s *state.State, at state.Position) bool {
