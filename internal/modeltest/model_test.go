@@ -197,7 +197,8 @@ func (m *model) back(from place, target tree, now int, held func(string) bool) t
 
 // keepFolders leaves the empty directories that a person has made since hank left the
 // workspace in a tree that went back to a target: nobody is asked about them, so they
-// stay, unless the target has something there. docs/checkpoints.md says so. It returns
+// stay, unless the target has something there. docs/checkpoints.md says so. Where the next
+// codon does not look, nobody knows that a person has made them, and they may go. It returns
 // a person's that are there then.
 func (t tree) keepFolders(from place, target tree) (kept []string) {
 	for path, n := range from.tree.nodes {
@@ -206,6 +207,10 @@ func (t tree) keepFolders(from place, target tree) (kept []string) {
 		}
 		if !target.has(path) && !target.may(path) && !target.leaf(parent(path)) {
 			t.way(path)
+			if !from.frozen.tracks(from.next+1, path) {
+				t.unsure(path, []node{{}, n})
+				continue
+			}
 			delete(t.doubt, path)
 			t.nodes[path] = n
 		}
