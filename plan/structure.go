@@ -273,6 +273,8 @@ func (h *Hank) pattern(pointer, text, becomes string, out *diagnostic.Reporter) 
 		h.report(out, pointer, "bad-path", "patterns are relative to the workspace", "%s is not inside the workspace", jsonshape.Quote(text))
 	case !pattern.Valid(plain):
 		h.report(out, pointer, "bad-glob", pattern.Hint, "%s is not a pattern", jsonshape.Quote(text))
+	case steps.NoName(becomes) != "" && !out.AnyIDs: // what is stored has been taken
+		h.report(out, pointer, "bad-path", "", "the pattern gives no file: %s", steps.NoName(becomes))
 	}
 }
 

@@ -81,7 +81,7 @@ var rules = map[string]Rule{
 	"timeout-unused":      {Severity: Warning, Says: "timeout is not below budget.maxTimeSeconds, which ends the codon before"},
 	"unused-extensions":   {Severity: Warning, Says: "maxExtensions is given without exhaustWithPrompt"},
 	"bad-glob":            {Severity: Error, Says: "a pattern has a syntax error"},
-	"bad-path":            {Severity: Error, Says: "a path or pattern is empty, absolute, or leads out of the workspace"},
+	"bad-path":            {Severity: Error, Says: "a path or pattern is empty, absolute, too long, or leads out of the workspace"},
 	"literal-secret":      {Severity: Warning, Says: "a text contains what looks like a secret; it is stored with every execution"},
 	"private-file":        {Severity: Warning, Says: "a rig copies a file that usually contains secrets, such as .env"},
 	"dangerous-command":   {Severity: Warning, Says: "a command looks as if it could destroy more than the workspace"},
@@ -89,7 +89,7 @@ var rules = map[string]Rule{
 	"bad-target":          {Severity: Error, Says: "a copy target is absolute, leads out of the workspace, touches a protected name, or cannot be made"},
 	"target-twice":        {Severity: Warning, Says: "two copies of a rig have the same target; the later one replaces the earlier one"},
 	"target-file":         {Severity: Warning, Says: "a copy is into what the rig of an earlier codon makes a file: it fails, unless something between the two replaces the file"},
-	"target-parent":       {Severity: Warning, Says: "a copy of the first codon is into a directory that nothing before it makes: it fails in a new workspace"},
+	"target-parent":       {Severity: Warning, Says: "a copy of the first codon is into a directory that nothing before it makes: a run does not start in a new workspace"},
 
 	// the order of codons
 	"loop-fresh-codon":         {Severity: Error, Says: "a contextExceeded loop has a fresh codon: its context never fills"},

@@ -10,7 +10,8 @@
 //     its rule and the rest of retryConfig come to.
 //
 // Of what is done before the agent it says which commands look dangerous (Destroyer) and where a
-// copy cannot go (BadTarget, IsTemporary, TooLong, Copies).
+// copy cannot go (BadTarget, IsTemporary, TooLong,
+// Copies), and which pattern gives no file (NoName).
 //
 // The package is data and what follows from it alone. It runs no command and reads no
 // file; who does, and what a failure was, is known to the packages of the runtime.

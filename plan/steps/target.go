@@ -53,3 +53,13 @@ func TooLong(p string) string {
 	}
 	return ""
 }
+
+// NoName says why a pattern gives no file: a name in it is longer than that of any file; empty: it
+// may give one.
+func NoName(pattern string) string {
+	if strings.ContainsAny(pattern, `{}\`) { // some of its names may not count, or be shorter
+		return ""
+	}
+	names := slices.DeleteFunc(strings.Split(pattern, "/"), func(step string) bool { return strings.ContainsAny(step, "*?[]") })
+	return TooLong(path.Join(names...))
+}

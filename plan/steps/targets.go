@@ -87,7 +87,7 @@ func (c *Copies) Rig(codon string, rig []Operation, perhaps bool, report func(op
 			report(i, "target-file", "choose another target, or make the directory by a command before the copy", fmt.Sprintf(
 				"%q is a file that the rig of codon %q makes, and this copy needs a directory there: it fails, unless something between the two replaces the file", file, c.by[by-1]))
 		case first && !commands && !dirs[parent] && BadTarget(to) == "" && TooLong(to) == "" && !strings.Contains(to, "<%"):
-			report(i, "target-parent", "create it by a command before the copy, such as mkdir -p "+shell.Path(parent), fmt.Sprintf("nothing makes the directory %q before this copy, which fails in a new workspace", parent))
+			report(i, "target-parent", "create it by a command before the copy, such as mkdir -p "+shell.Path(parent), fmt.Sprintf("nothing makes the directory %q before this copy, which cannot be made in a new workspace", parent))
 			first = false // the others would fail for the same reason
 		}
 		first = first && o.Read

@@ -45,3 +45,13 @@ func TestATargetInsideOfAFileIsFound(t *testing.T) {
 		t.Error("no target was inside of a file")
 	}
 }
+
+func TestAPatternOfANameThatIsTooLongGivesNoFile(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 256)
+	for pattern, none := range map[string]bool{long: true, "*/" + long: true, "a*" + long: false, "{" + long + ",a}": false, `\` + long: false, long[1:] + "/" + long[1:]: false, "**": false, strings.Repeat("d/", 2100): true} {
+		if got := NoName(pattern); (got != "") != none {
+			t.Errorf("%.20s: %q", pattern, got)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -152,7 +153,7 @@ func findBelow(root *os.Root, base string, visit func(string, fs.DirEntry) (bool
 
 func visitAt(root *os.Root, rel string, visit func(string, fs.DirEntry) (bool, error)) (descend bool, err error) {
 	info, err := root.Lstat(rel)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) { // no file can have the name
 		return false, nil
 	}
 	if err != nil {

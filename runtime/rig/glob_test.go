@@ -167,3 +167,12 @@ func TestFindingIsFilteringAWholeWalk(t *testing.T) {
 		}
 	})
 }
+
+func TestANameThatNoFileHasGivesNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testkit.Write(t, filepath.Join(dir, "a"), "a")
+	if m := found(t, dir, "a", strings.Repeat("x", 300), "d/"+strings.Repeat("x", 300)+"/y"); !slices.Equal(m.Files, []string{"a"}) {
+		t.Errorf("%q", m.Files)
+	}
+}

@@ -284,12 +284,20 @@ func TestACopyRefusesProtectedNames(t *testing.T) {
 	}
 }
 
+// A program that was stored before hank validate refused them may have such names.
 func TestACopyNeverBringsNamesThatCheckpointsDoNotHold(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"kit/deep/.hankweave-rig-new/x", "kit/.HankWeave-restore-x"} {
+	for _, name := range []string{"kit/deep/_hankweave-rig-new/x", "kit/_HankWeave-restore-x"} {
 		files := hankFiles(t, "["+copyKit+"]")
 		files[name] = &fstest.MapFile{Data: []byte("{}")}
 		b := benchFor(t, files)
+		source, _ := b.Program.Source("kit")
+		for i := range source.Dirs {
+			source.Dirs[i] = strings.ReplaceAll(source.Dirs[i], "_", ".")
+		}
+		for i := range source.Files {
+			source.Files[i].Rel = strings.ReplaceAll(source.Files[i].Rel, "_", ".")
+		}
 		f := b.Run(t.Context())
 		if f == nil || !strings.Contains(strings.ToLower(f.Message), ".hankweave") {
 			t.Fatalf("%+v", f)
