@@ -296,10 +296,10 @@ function sure([what, about]) {
   document.getElementById('ask-what').textContent = what
   document.getElementById('ask-about').textContent = about
   return new Promise(answered => {
-    document.getElementById('ask-yes').onclick = () => { dialog.close('yes') }
-    document.getElementById('ask-no').onclick = () => { dialog.close('no') }
-    dialog.onclose = () => answered(dialog.returnValue === 'yes')
-    dialog.returnValue = 'no'
+    const answer = yes => { answered(yes); dialog.close() }
+    document.getElementById('ask-yes').onclick = () => answer(true)
+    document.getElementById('ask-no').onclick = () => answer(false)
+    dialog.onclose = () => { if (!dialog.open) answered(false) } // escape; that of the question before may come late
     dialog.showModal()
   })
 }
