@@ -105,7 +105,7 @@ func TestContributingNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
 	short.Skip(t)
 	text, tests := read(t, "../CONTRIBUTING.md"), ""
-	for _, pattern := range []string{"*/*_test.go", "*/*/*_test.go"} {
+	for _, pattern := range []string{"*/*_test.go", "*/*/*_test.go", "*/*/*/*_test.go"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

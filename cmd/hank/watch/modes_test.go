@@ -62,7 +62,7 @@ func TestTheTerminalIsAsItWasFound(t *testing.T) {
 }
 
 // TestAKilledWatchIsPutRight by stty sane, which sets the mode of the terminal, and by the next
-// hank watch, which takes back what was set for the screen; as the document says.
+// hank watch, which resets what was set for the screen; as the document says.
 func TestAKilledWatchIsPutRight(t *testing.T) {
 	t.Parallel()
 	w := recordedWorld(t)
@@ -99,7 +99,7 @@ func TestAKilledWatchIsPutRight(t *testing.T) {
 	at = await("watched again", "\x1b[?1049h", at)
 	await("watched again", "as of event ", at)
 	s.keys("q")
-	at = await("left", "\x1b[?1049l", at)
+	await("left", "\x1b[?1049l", at)
 	s.keys("exit\r")
 	if err := s.cmd.Wait(); err != nil {
 		t.Fatal(err)
