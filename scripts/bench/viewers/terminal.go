@@ -186,11 +186,45 @@ func (b *bench) terminal() ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.leave(); err != nil {
+		return nil, err
+	}
+	begun, err := b.begins()
+	if err != nil {
+		return nil, err
+	}
 	return []figure{
 		{What: fmt.Sprintf("key to frame, p99 of %d, %d codons, a transcript of %d lines", len(times), b.Codons, b.Lines), Value: ms(quantile(times, .99)), Unit: milliseconds, Target: 16},
 		{What: "the same, median", Value: ms(quantile(times, .5)), Unit: milliseconds},
 		{What: "the first bytes on the terminal after the start", Value: ms(first.Sub(begin)), Unit: milliseconds},
+		{What: fmt.Sprintf("the same, at a journal of %d events, median", b.Events), Value: ms(quantile(begun, .5)), Unit: milliseconds, Target: 100},
 		{What: "memory of hank watch, resident", Value: now / megabyte, Unit: "MB", Target: 48, Note: fmt.Sprintf("peak %.0f MB", peak/megabyte)},
 		{What: fmt.Sprintf("written to the terminal in %d s in which nothing changes", b.StillFor), Value: float64(written), Unit: "bytes", zero: true},
-	}, t.leave()
+	}, nil
+}
+
+// begins is how long hank watch takes until its first bytes, over a long journal.
+func (b *bench) begins() (times []time.Duration, err error) {
+	root, err := b.eventful()
+	if err != nil {
+		return nil, err
+	}
+	for range 5 {
+		begin := time.Now()
+		t, err := b.watch(120, 40, root)
+		if err != nil {
+			return nil, err
+		}
+		first, open := <-t.writes
+		if !open {
+			return nil, errors.New("hank watch has ended")
+		}
+		if times = append(times, first.Sub(begin)); t.still(200*time.Millisecond) == nil {
+			err = t.leave()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
 }
