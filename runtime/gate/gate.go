@@ -204,6 +204,9 @@ func standing(s *state.State, g *plan.Gate, name string, e plan.Entry, loop plan
 	st := Standing{Name: name, Gate: g, Codon: e, Loop: loop, Judged: judged}
 	for i := range s.Gates {
 		r := &s.Gates[i]
+		if st.Request != nil && st.Request.Closed && r.Status == state.GatePending && !led(s, r.RunID) {
+			continue // the codon has failed here, and this one was asked elsewhere since
+		}
 		of := r.CodonID == e.CodonID || loop != "" // that of a loop stays, whichever codon is its first
 		if of && r.Gate == name && r.LoopID == loop && r.Checkpoint == judged && r.Lineage == s.Lineage && r.Asked.Asks(g) {
 			st.Request = r
@@ -213,6 +216,19 @@ func standing(s *state.State, g *plan.Gate, name string, e plan.Entry, loop plan
 		st.Request = nil
 	}
 	return st
+}
+
+// led reports whether a run is on the lineage path.
+func led(s *state.State, id state.RunID) bool {
+	for run := s.RunAtPosition(); run != nil; run = s.Run(run.StartingConditions.Source.RunID) {
+		if run.RunID == id {
+			return true
+		}
+		if run.StartingConditions.Source == nil {
+			break
+		}
+	}
+	return false
 }
 
 // request is the request that asks at a gate.
