@@ -204,8 +204,8 @@ func standing(s *state.State, g *plan.Gate, name string, e plan.Entry, loop plan
 	st := Standing{Name: name, Gate: g, Codon: e, Loop: loop, Judged: judged}
 	for i := range s.Gates {
 		r := &s.Gates[i]
-		if st.Request != nil && st.Request.Closed && r.Status == state.GatePending && !led(s, r.RunID) {
-			continue // the codon has failed here, and this one was asked elsewhere since
+		if r.Status == state.GatePending && failedAt(s, g) && !led(s, r.RunID) {
+			continue // this one was asked elsewhere
 		}
 		of := r.CodonID == e.CodonID || loop != "" // that of a loop stays, whichever codon is its first
 		if of && r.Gate == name && r.LoopID == loop && r.Checkpoint == judged && r.Lineage == s.Lineage && r.Asked.Asks(g) {
@@ -216,6 +216,14 @@ func standing(s *state.State, g *plan.Gate, name string, e plan.Entry, loop plan
 		st.Request = nil
 	}
 	return st
+}
+
+// failedAt reports whether the last codon has failed at a gate.
+func failedAt(s *state.State, g *plan.Gate) bool {
+	for step := range s.Backward() {
+		return step.Codon.FailedAtGate() && step.Codon.FailureReason.Rule == g.ID
+	}
+	return false
 }
 
 // led reports whether a run is on the lineage path.
