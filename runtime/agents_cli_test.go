@@ -17,8 +17,10 @@ import (
 
 	"hank/internal/modelserver"
 	"hank/internal/short"
+	"hank/recovery"
 	"hank/runtime/codon"
 	"hank/runtime/exitcode"
+	"hank/runtime/report/cost"
 	"hank/state"
 )
 
@@ -127,7 +129,8 @@ func playing(t *testing.T, refused func(turn int) modelserver.Error, script ...a
 }
 
 // TestARealAgentIsKilledTogetherWithTheRuntime: of what it has started nothing is left when
-// the next run takes the checkpoint, whatever it did to stay; and the session is continued.
+// the next run takes the checkpoint, whatever it did to stay; only the request that was open is in
+// no figure; and the session is continued.
 func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 	short.Skip(t)
 	eachAgent(t, []string{"claude", "codex", "gemini", "pi"}, func(t *testing.T, a realAgent) {
@@ -146,6 +149,12 @@ func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 		case <-time.After(3 * time.Minute):
 			t.Fatal("the agent has not asked twice")
 		}
+		// What is open is in no figure, and what came before it is.
+		answered := served{input: modelserver.DefaultUsage.Input, output: modelserver.DefaultUsage.Output}
+		within(t, 3*time.Minute, "the agent has told of its first request", func() bool {
+			v, err := recovery.Read(o.Execution)
+			return err == nil && known(v).withoutCost() == answered
+		})
 		if err := l.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -160,6 +169,12 @@ func TestARealAgentIsKilledTogetherWithTheRuntime(t *testing.T) {
 		killed := begun.Codon(begun.Len() - 1)
 		if killed.ErrorCheckpoint == "" {
 			t.Fatalf("%+v", killed)
+		}
+		if used := counted(killed.TokenCount(), 0); used != answered || killed.Cost() == 0 {
+			t.Errorf("it has used %+v for %s, and was answered %+v", used, killed.Cost(), answered)
+		}
+		if sums := cost.SumUp(s.view(), cost.Query{By: "codon"}, askHere); sums.Unreported != (cost.Unreported{Attempts: 1}) {
+			t.Errorf("of the request that was open hank cost says %+v", sums.Unreported)
 		}
 		for _, pid := range strings.Fields(s.git("show", string(killed.ErrorCheckpoint)+":pids")) {
 			n, err := strconv.Atoi(pid)

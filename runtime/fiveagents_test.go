@@ -55,6 +55,12 @@ func (s served) plus(o served) served {
 	return served{s.input + o.input, s.output + o.output, s.cached + o.cached, s.written + o.written, s.cost + o.cost}
 }
 
+// withoutCost are the tokens alone.
+func (s served) withoutCost() served {
+	s.cost = 0
+	return s
+}
+
 // counted is what hank has counted, as the provider would.
 func counted(t state.Tokens, cost state.USD) served {
 	return served{t.Input, t.Output, t.CacheRead, t.CacheCreation, cost}
@@ -214,7 +220,7 @@ func (r *relay) killIn(step int) (orphan proc.Identity, was served) {
 		}
 	}
 	if !untold[step] {
-		within(r.t, 3*time.Minute, fmt.Sprintf("the agent of step %d has told of its request", step), func() bool { return r.known() == r.sum(step) })
+		within(r.t, 3*time.Minute, fmt.Sprintf("the agent of step %d has told of its request", step), func() bool { return known(r.view()) == r.sum(step) })
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		r.t.Fatal(err)
@@ -228,8 +234,7 @@ func (r *relay) killIn(step int) (orphan proc.Identity, was served) {
 var untold = map[int]bool{4: true}
 
 // known is what the attempt at work has used by what its agent has printed and written so far.
-func (r *relay) known() (all served) {
-	v := r.view()
+func known(v *recovery.View) (all served) {
 	run := v.State.Current()
 	if run == nil || run.Live() == nil {
 		return all
