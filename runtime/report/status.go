@@ -151,6 +151,7 @@ type Follows struct {
 	Done    bool       `json:"-"`                // nothing comes: the hank is completed
 	Decides bool       `json:"decides,omitzero"` // it is for the user to give the command
 	First   string     `json:"-"`                // what the command answers, and what must be done before it
+	Held    bool       `json:"-"`                // the command releases the hold, and runs nothing
 }
 
 // FollowsIn is what comes next in an execution.
@@ -160,7 +161,7 @@ func FollowsIn(root string, in Settings) (f Follows) {
 		if s.foresee(v, in); s.asked != nil {
 			f.First = ": " + s.asked.Error()
 		}
-		f = Follows{s.Command, s.Gate, s.Verdict == verdict.Completed, s.isPersonal() || s.asks || len(s.Choices) > 0, f.First + Before(s.first)}
+		f = Follows{s.Command, s.Gate, s.Verdict == verdict.Completed, s.isPersonal() || s.asks || len(s.Choices) > 0, f.First + Before(s.first), s.Hold != nil}
 	}
 	return f
 }

@@ -134,6 +134,8 @@ func Continues(root string, in report.Settings, live, rejected bool) string {
 	switch f := report.FollowsIn(root, in); {
 	case f.Gate != nil:
 		return "; " + f.Gate.Waits()
+	case f.Held && rejected:
+		return "; its codon fails in the next run, and onFailure applies; to let it run: `" + f.Command + "`"
 	case f.Command != "" && rejected:
 		return "; with `" + f.Command + "` its codon fails, and onFailure applies" + f.First
 	case f.Command != "":
