@@ -141,10 +141,11 @@ your decision, named in the message; 5: locked by another hank process; 6: budge
 			if r.From = c.String("from"); r.From != "" && (a.KeepTree || a.Restore || a.Fresh) {
 				return &exitcode.UsageError{Why: "--from brings the workspace to a checkpoint: it cannot be combined with --keep-tree, --restore or --fresh"}
 			}
+			r.Now = c.Bool("now")
 			if c.Bool("dry-run") {
 				return tellForecast(c, r, a)
 			}
-			if r.Now = c.Bool("now"); r.Now {
+			if r.Now {
 				if done, err := endWait(c, r.Execution); done || err != nil {
 					return err
 				}

@@ -29,6 +29,7 @@ import (
 	"hank/runtime/request"
 	"hank/runtime/retry"
 	"hank/runtime/startpoint"
+	"hank/runtime/usagelimit"
 	"hank/runtime/verdict"
 	"hank/state"
 )
@@ -277,6 +278,11 @@ func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.St
 		return f.refused(err)
 	}
 	next := fallback.Choose(f.Rest[0].Codon, nil, f.Found.Usable(f.Rest[0].Codon, r.ProcessEnviron()))
+	if n := len(f.Series); n > 0 && !r.Now {
+		if w := usagelimit.After(f.Series[n-1]); w != nil && w.Until.After(time.Now()) && w.Concerns(next) {
+			f.remark("would begin by " + w.Says() + "; `hank run --now` does not wait")
+		}
+	}
 	if ask := startpoint.Elsewhere(f.State, st, f.View.Layout, next); ask != nil {
 		f.Asks = append(f.Asks, ask)
 	}
@@ -287,7 +293,7 @@ func (f *foreseen) look(ctx context.Context, r request.Request, st startpoint.St
 // leaves it, the program that the command would follow, where it would begin, what it would run
 // there, and what it would ask about the workspace.
 func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error, r request.Request, a request.Answers) error {
-	s, err := f.opened()
+	s, err := f.opened(r.Now)
 	if err != nil || s == nil {
 		return err
 	}
@@ -335,10 +341,16 @@ func (f *foreseen) resume(ctx context.Context, live *plan.Program, loadErr error
 }
 
 // opened is the state as the next opening leaves it; nil: the command would run nothing.
-func (f *foreseen) opened() (*state.State, error) {
+func (f *foreseen) opened(now bool) (*state.State, error) {
 	v := f.View
 	s := v.State
 	switch {
+	case v.Live && now && usagelimit.Of(s) != nil:
+		f.Over, f.Code = "the run in progress ends its wait, and continues", exitcode.Done
+		return nil, nil
+	case v.Live && now:
+		f.Over, f.Code = "the run in progress is not waiting for a provider", exitcode.Decision
+		return nil, nil
 	case v.Live:
 		f.Over, f.Code = "a run is in progress", exitcode.Held
 		return nil, nil

@@ -63,7 +63,11 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 		line("paused", "%s", FirstLine(s.EndDetail))
 	}
 	if s.Waiting != nil {
-		line("waiting", "%s", advice.Render(strings.TrimPrefix(s.Waiting.Says(), "waiting ")+"; `hank run --now` ends the wait", option))
+		text := strings.TrimPrefix(s.Waiting.Says(), "waiting ")
+		if s.Hold == nil { // else nothing runs
+			text += "; `hank run --now` ends the wait"
+		}
+		line("waiting", "%s", advice.Render(text, option))
 	}
 	for _, b := range s.Breakers {
 		line("provider", "%s", b.Text(now))
