@@ -162,6 +162,7 @@ func (d *driver) failAt(ctx context.Context, g *gate.Standing) (*verdict.Outcome
 		return nil, err
 	}
 	d.settle()
+	d.lookAhead(d.x.State().Next()) // its loop may continue
 	switch {
 	case final.FailureIgnored: // its loop is judged again, and the plan may continue otherwise
 		d.again = true
