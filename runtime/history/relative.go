@@ -100,11 +100,12 @@ func endsWithCodon(t Target) bool {
 }
 
 // finished are the attempts of a lineage path that have finished their codon, the last of
-// each.
+// each that has a checkpoint: the record of a gate that was not passed has none.
 func finished(steps []state.LineageEntry) []state.LineageEntry {
 	last := map[state.CodonID]*state.Codon{}
 	for _, step := range steps {
-		if step.Codon.Settled() {
+		has := func(k state.CheckpointKind) bool { return CheckpointOf(step.Codon, k) != "" }
+		if step.Codon.Settled() && slices.ContainsFunc(kinds, has) {
 			last[step.Codon.CodonID] = step.Codon
 		}
 	}
