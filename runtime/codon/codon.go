@@ -141,8 +141,12 @@ func (a *attempt) vars() plan.Vars {
 	if a.Limits.Dollars > 0 {
 		v.DollarsLeft = a.Limits.Dollars.String()
 	}
-	if a.Limits.Time > 0 {
-		v.SecondsLeft = strconv.FormatInt(int64(a.Limits.Time.Seconds()), 10)
+	left := a.Limits.Time
+	if timeout := a.timeout(); timeout > 0 && (left == 0 || timeout < left) {
+		left = timeout
+	}
+	if left > 0 {
+		v.SecondsLeft = strconv.FormatInt(int64(left.Seconds()), 10)
 	}
 	return v
 }

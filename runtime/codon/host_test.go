@@ -503,3 +503,15 @@ func TestAnAgentIsToldWhatItsCodonIs(t *testing.T) {
 		t.Errorf("%+v", record)
 	}
 }
+
+func TestAnAgentIsToldTheTimeUntilItIsEnded(t *testing.T) {
+	t.Parallel()
+	for limits, want := range map[string]string{
+		`"timeout": 900`: "900",
+		`"timeout": 900, "budget": {"maxTimeSeconds": 1000}`: "900",
+		`"timeout": 900, "budget": {"maxTimeSeconds": 800}`:  "800",
+	} {
+		h := newHost(t, c("a", "touch is-$HANK_TIME_LEFT-<%TIME_LEFT%>", limits))
+		h.must(h.spec(0, 1), fmt.Sprintf("completed - [is-%s-%s]", want, want))
+	}
+}
