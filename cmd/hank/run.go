@@ -236,6 +236,9 @@ The exit codes are those of hank run; 2: the codon has not run.`,
 
 // previewRetry shows what a retry moves, and what it asks first.
 func previewRetry(c *cli.Context, r runtime.Request, a runtime.Answers) (err error) {
+	if r.OpID != "" {
+		return errDryOperation
+	}
 	if r.Execution, err = executionOf(c); err != nil {
 		return err
 	}
@@ -292,8 +295,10 @@ func driveOptions(c *cli.Context, mode runtime.Mode) (r runtime.Request, a runti
 		}
 		labels[key] = value
 	}
-	if c.Bool("adopt") && c.Bool("frozen") || c.Bool("keep-tree") && c.Bool("restore") {
-		return r, a, &exitcode.UsageError{Why: "--adopt/--frozen and --keep-tree/--restore are mutually exclusive"}
+	for _, two := range [][2]string{{"adopt", "frozen"}, {"keep-tree", "restore"}} {
+		if c.Bool(two[0]) && c.Bool(two[1]) {
+			return r, a, &exitcode.UsageError{Why: fmt.Sprintf("--%s and --%s are mutually exclusive", two[0], two[1])}
+		}
 	}
 	if c.IsSet("stop-after") && c.Int("stop-after") < 1 {
 		return r, a, &exitcode.UsageError{Why: fmt.Sprintf("--stop-after takes a number of codons from 1 on, not %d", c.Int("stop-after"))}
