@@ -120,6 +120,9 @@ func (r Rule) count(iteration int, before Vote, b Ballot) Vote {
 
 // reason is the verdict in words: what has ended the loop, or what each voter said.
 func (v Verdict) reason() string {
+	if len(v.Votes) == 0 {
+		return "no context is full" // else nobody would have been asked
+	}
 	var said []string
 	for _, vote := range v.Votes {
 		if v.Decision != Stop || vote.Met {

@@ -137,6 +137,14 @@ func TestAVerdictSaysWhyAndWho(t *testing.T) {
 	}
 }
 
+func TestAVerdictWithoutAVoterSaysWhy(t *testing.T) {
+	t.Parallel()
+	r := Rule{Type: Any, Of: []Rule{{Type: ContextExceeded}}}
+	if v := r.Decide(0, nil, nil); v.Decision != Continue || v.Reason != "no context is full" {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestADecisionFileIsReadOrNamed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Ballot{
