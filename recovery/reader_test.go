@@ -15,6 +15,8 @@ import (
 	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/layout"
+	"hank/state"
+	"hank/state/journal"
 )
 
 // watched calls see before each call that changes something.
@@ -124,5 +126,60 @@ func TestAReaderClaimsNoRepair(t *testing.T) {
 	}
 	if finding.Mended.Word() != "repaired" || finding.Lost.Word() != "lost" || finding.Blocked.Planned() != "blocked" {
 		t.Error("words of severities")
+	}
+}
+
+// counted counts the bytes that are read of files of one name.
+type counted struct {
+	vfs.FS
+	name  string
+	bytes int64
+}
+
+type countedFile struct {
+	vfs.File
+	of *counted
+}
+
+func (c *counted) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
+	f, err := c.FS.OpenFile(name, flag, perm)
+	if err == nil && name == c.name {
+		f = &countedFile{f, c}
+	}
+	return f, err
+}
+
+func (f *countedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.of.bytes += int64(n)
+	return n, err
+}
+
+// TestAReaderReadsTheNewestSegmentOnce: it is verified, and of what the state knows nothing is
+// read a second time; not by who follows it, either.
+func TestAReaderReadsTheNewestSegmentOnce(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	a := begin(t, root, 8, CreateOptions{})
+	for range 200 {
+		ok(t, a.x.Note("assistant.action", map[string]string{"text": strings.Repeat("x", 16<<10)}))
+	}
+	ok(t, a.start())
+	ok(t, a.play(attempt{}))
+	ok(t, a.exit(state.EndStopped))
+	left := a.close()
+
+	from := &counted{FS: vfs.OS, name: journal.Current(a.x.Layout.Events())}
+	v := must(read(from, root))(t)
+	if told(t, v.State) != told(t, left) {
+		t.Error("another state than what was left")
+	}
+	size := must(os.Stat(from.name))(t).Size()
+	if most := size + size/4; size < 3<<20 || from.bytes > most {
+		t.Errorf("%d bytes were read of a segment of %d, want %d at most", from.bytes, size, most)
+	}
+	from.bytes = 0
+	if err := v.Journal.Tail(from, a.x.Layout.Events(), v.State.Seq+1).Next(func(journal.Event) error { return nil }); err != nil || from.bytes > size/4 {
+		t.Errorf("its end: %d bytes were read of a segment of %d: %v", from.bytes, size, err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"hank/recovery/lock"
 	"hank/state"
 	"hank/state/consistency"
+	"hank/state/journal"
 )
 
 // LateQuestion returns what the next opening asks about a workspace that was changed
@@ -143,6 +144,7 @@ type View struct {
 	Blocked *finding.DecisionError
 	// ForeignJournal: the journal is Hankweave's; see ReadForeignEvents.
 	ForeignJournal bool
+	Journal        *journal.Opened // as it was found; nil: it is not there, or State is that of a head
 
 	fs       vfs.FS
 	metaErr  error                 // why Meta could not be read
@@ -281,7 +283,7 @@ func (v *View) read() error {
 		}
 		m.State, m.Source = &state.State{Lineage: meta.Lineage}, "new"
 	}
-	v.Head = m.State.Summary()
+	v.Head, v.Journal = m.State.Summary(), m.Found
 	v.conclude(m)
 	v.grow()
 	return nil

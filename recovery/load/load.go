@@ -339,7 +339,7 @@ func (m *Result) chooseSnapshot(snaps []candidate, rep *finding.Report) {
 
 // replayJournal applies the events of the journal that come after the state.
 func (m *Result) replayJournal(fsys vfs.FS, l layout.Layout, rep *finding.Report) error {
-	err := journal.Read(fsys, l.Events(), m.State.Seq+1, func(e journal.Event) error {
+	err := m.Found.Read(fsys, l.Events(), m.State.Seq+1, func(e journal.Event) error {
 		if e.Type != state.TransitionEvent {
 			return nil
 		}

@@ -98,7 +98,7 @@ func (f *Follower) read(ctx context.Context) error {
 	if last, known := lastEvent(v.Layout.Events()); known && !v.Live { // the state may be what the next opening makes of it
 		f.view.Seq = min(f.view.Seq, last)
 	}
-	if f.tail = journal.NewTail(vfs.OS, v.Layout.Events(), f.view.Seq+1, nil); v.ForeignJournal {
+	if f.tail = v.Journal.Tail(vfs.OS, v.Layout.Events(), f.view.Seq+1); v.ForeignJournal {
 		f.tail = nil
 	}
 	err = f.judge(ctx, v)

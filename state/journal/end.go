@@ -9,13 +9,6 @@ import (
 	"hank/internal/vfs"
 )
 
-// Place is where an event ends in the segment that was written to.
-type Place struct {
-	First  uint64 `json:"first"`  // number of the segment's first event
-	Last   uint64 `json:"last"`   // of the event
-	Offset int64  `json:"offset"` // after its line
-}
-
 // End returns the place of the last event.
 func (j *Journal) End() Place { return Place{j.first, j.last, j.size} }
 

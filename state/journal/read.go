@@ -46,6 +46,32 @@ func ReadWanted(fsys vfs.FS, dir string, from uint64, want func(quotedType, data
 	return r.drain(fn)
 }
 
+// Read is the function Read of a journal that was looked at: what o has verified of the current
+// segment before the event from is not read again. o may be nil.
+func (o *Opened) Read(fsys vfs.FS, dir string, from uint64, fn func(Event) error) error {
+	return o.reader(fsys, dir, from).drain(fn)
+}
+
+// Tail is NewTail of a journal that was looked at, of all events. o may be nil.
+func (o *Opened) Tail(fsys vfs.FS, dir string, from uint64) *Tail {
+	return &Tail{o.reader(fsys, dir, from)}
+}
+
+// reader begins at the last place before an event. A segment that was begun since is
+// another one for it, and it looks for the event in all.
+func (o *Opened) reader(fsys vfs.FS, dir string, from uint64) *reader {
+	r := newReader(fsys, dir, from)
+	if o == nil || !o.Whole() {
+		return r
+	}
+	for _, at := range o.places {
+		if at.Last < r.next {
+			r.first, r.off = at.First, at.Offset
+		}
+	}
+	return r
+}
+
 // Follow is Read that waits for more, looking every so often, until ctx is
 // done, whose error it returns. A journal that is not there yet is waited for.
 func Follow(ctx context.Context, fsys vfs.FS, dir string, from uint64, every time.Duration, fn func(Event) error) error {

@@ -1,14 +1,20 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"hank/internal/short"
 	"hank/internal/vfs"
@@ -256,4 +262,102 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		}
 	})
+}
+
+// reading counts the bytes that are read of a file system.
+type reading struct {
+	vfs.FS
+	bytes int
+}
+
+type readFile struct {
+	vfs.File
+	of *reading
+}
+
+func (r *reading) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
+	f, err := r.FS.OpenFile(name, flag, perm)
+	return &readFile{f, r}, err
+}
+
+func (f *readFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.of.bytes += n
+	return n, err
+}
+
+// TestWhatWasVerifiedIsNotReadAgain: who has looked at a journal reads on from a place near the
+// event, and sees the same as who reads all.
+func TestWhatWasVerifiedIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	m := newDisk(t)
+	j := fill(t, m, 20, 3000) // closed segments before it
+	j.segmentSize = 64 << 20
+	large := func(n uint64) Event {
+		e := event(n)
+		e.Data = jsontext.Value(`"` + strings.Repeat("x", 8<<10) + `"`)
+		return e
+	}
+	for n := uint64(21); n <= 220; n++ {
+		must(t, j.Append(large(n)))
+	}
+	must(t, j.Sync())
+	found, err := Inspect(m, dir)
+	must(t, err)
+	for _, from := range []uint64{0, 1, 15, 21, 22, 100, 219, 220, 221, 222, 500} {
+		var want, got []Event
+		r := &reading{FS: m}
+		must(t, Read(m, dir, from, func(e Event) error { want = append(want, e); return nil }))
+		must(t, found.Read(r, dir, from, func(e Event) error { got = append(got, e); return nil }))
+		if !slices.EqualFunc(got, want, same) {
+			t.Errorf("from %d: %d events, want %d", from, len(got), len(want))
+		}
+		// The first line of the current segment is read three times to tell which one it is.
+		if most := len(want)*(9<<10) + placeEvery + 4*(64<<10); from > 21 && r.bytes > most {
+			t.Errorf("from %d: %d bytes were read, want %d at most", from, r.bytes, most)
+		}
+	}
+
+	tail := found.Tail(m, dir, 221)
+	saw := func() (numbers []uint64) {
+		t.Helper()
+		must(t, tail.Next(func(e Event) error { numbers = append(numbers, e.Seq); return nil }))
+		return numbers
+	}
+	if got := saw(); got != nil {
+		t.Errorf("at the end: %v", got)
+	}
+	must(t, j.Append(event(221)))
+	must(t, j.rotate()) // what was looked at is a closed segment now
+	must(t, j.Append(event(222)))
+	if got := saw(); !slices.Equal(got, []uint64{221, 222}) {
+		t.Errorf("after two more: %v", got)
+	}
+	if got := saw(); got != nil {
+		t.Errorf("after that: %v", got)
+	}
+}
+
+// TestAPlaceIsNotInWhatIsDamaged: damage ends a reading that begins near an event as it does any
+// other.
+func TestAPlaceIsNotInWhatIsDamaged(t *testing.T) {
+	t.Parallel()
+	m := newDisk(t)
+	must(t, fill(t, m, 50, 0).Close())
+	text := get(t, m, current)
+	for at := range 50 {
+		broken := bytes.Clone(text)
+		broken[len(text)*at/50] ^= 1
+		put(t, m, current, broken)
+		found, err := Inspect(m, dir)
+		must(t, err)
+		for from := uint64(1); from <= 52; from++ {
+			var want, got []Event
+			wantErr := Read(m, dir, from, func(e Event) error { want = append(want, e); return nil })
+			gotErr := found.Read(m, dir, from, func(e Event) error { got = append(got, e); return nil })
+			if !slices.EqualFunc(got, want, same) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+				t.Fatalf("byte %d, from %d: %d events and %v, want %d and %v", len(text)*at/50, from, len(got), gotErr, len(want), wantErr)
+			}
+		}
+	}
 }

@@ -51,6 +51,13 @@ type Segment struct {
 	keep int64 // the bytes before its first damage
 }
 
+// Place is where an event ends in the segment that was written to.
+type Place struct {
+	First  uint64 `json:"first"`  // number of the segment's first event
+	Last   uint64 `json:"last"`   // of the event
+	Offset int64  `json:"offset"` // after its line
+}
+
 // Opened is what was found on disk.
 type Opened struct {
 	// Schema is the highest schema number of a segment.
@@ -75,7 +82,8 @@ type Opened struct {
 	// them off.
 	Torn *Damage
 
-	base   int // index of the segment of Base
+	base   int     // index of the segment of Base
+	places []Place // in the current segment, as far as nothing is damaged; the last one is the end
 	learnt map[string]KnownSegment
 }
 
@@ -115,7 +123,7 @@ func inspect(fsys vfs.FS, dir string, known SegmentCache, now time.Time) (Opened
 		}
 	}
 	o := s.found
-	o.current = s.schema
+	o.current, o.places = s.schema, s.places
 	o.Last = o.Base - 1
 	if s.start < len(o.Ranges) && o.Ranges[s.start].First == o.Base {
 		o.Last = o.Ranges[s.start].Last
@@ -134,12 +142,13 @@ type survey struct {
 	known  SegmentCache
 	now    time.Time
 	schema int // of the present segment
+	places []Place
 }
 
 func (s *survey) current() *Segment { return &s.found.Segments[len(s.found.Segments)-1] }
 
 func (s *survey) segment(fsys vfs.FS, dir, name string, last bool) error {
-	s.found.Segments = append(s.found.Segments, Segment{Name: name, keep: -1})
+	s.found.Segments, s.places = append(s.found.Segments, Segment{Name: name, keep: -1}), nil
 	f, err := openSegment(fsys, filepath.Join(dir, name))
 	if last && errors.Is(err, os.ErrNotExist) {
 		s.current().keep = 0
@@ -186,6 +195,7 @@ func (s *survey) line(l *lines, p line) error {
 			return errForm
 		}
 		s.header(seg, h, p.seq)
+		s.place(l.off + l.size)
 		return nil
 	}
 	if l.off == 0 {
@@ -200,7 +210,25 @@ func (s *survey) line(l *lines, p line) error {
 		s.apart = true
 	}
 	s.event(seg, p.seq)
+	s.place(l.off + l.size)
 	return nil
+}
+
+// placeEvery is how many bytes are between two places that are remembered.
+const placeEvery = 256 << 10
+
+// place remembers where the last event ends, or where the first one will begin.
+func (s *survey) place(end int64) {
+	seg, n := s.current(), len(s.places)
+	if seg.keep >= 0 { // a part of it is damaged
+		return
+	}
+	at := Place{seg.First, seg.Last, end}
+	if n < 2 || end-s.places[n-2].Offset >= placeEvery {
+		s.places = append(s.places, at)
+	} else {
+		s.places[n-1] = at
+	}
 }
 
 func (s *survey) header(seg *Segment, h header, after uint64) {
