@@ -24,6 +24,7 @@ import (
 	"hank/runtime/request"
 	"hank/runtime/reset"
 	"hank/runtime/verdict"
+	"hank/runtime/why"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -377,6 +378,15 @@ func TestTheMovesAreThoseOfTheJournal(t *testing.T) {
 	if got := f.Moves(); len(got) != 0 {
 		t.Errorf("before any move: %v", got)
 	}
+	v, err := recovery.Read(root)
+	testkit.Must(t, err)
+	for _, e := range v.State.ExecutionPlan() { // nor is one looked for
+		_, err := report.WhyAfter(v, string(e.CodonID), func() []why.Move {
+			t.Errorf("%s: the journal is read, and no attempt began after a move", e.CodonID)
+			return nil
+		})
+		testkit.Must(t, err)
+	}
 	before := f.moved
 	for range 2 {
 		run(request.ModeRetry, exitcode.Failed)
@@ -388,14 +398,18 @@ func TestTheMovesAreThoseOfTheJournal(t *testing.T) {
 	if got := f.Moves(); len(got) != 2 || got[0].Kind != state.ReasonRetry {
 		t.Errorf("after two retries: %v", got)
 	}
-	v, err := recovery.Read(root)
+	v, err = recovery.Read(root)
 	testkit.Must(t, err)
+	asked := 0
 	for _, e := range v.State.ExecutionPlan() {
 		want, err := report.Why(v, string(e.CodonID))
 		testkit.Must(t, err)
-		if got, err := report.WhyAfter(v, string(e.CodonID), f.Moves()); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := report.WhyAfter(v, string(e.CodonID), func() []why.Move { asked++; return f.Moves() }); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v; want %+v", e.CodonID, got, err, want)
 		}
+	}
+	if asked == 0 {
+		t.Error("no attempt began after a retry")
 	}
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"hank/internal/term"
@@ -14,19 +15,20 @@ import (
 
 // Why explains a codon of an execution. The name is one as in hank show.
 func Why(v *recovery.View, name string) (why.Explanation, error) {
-	var moves []why.Move
-	// A journal that is lost, damaged or Hankweave's tells of fewer moves.
-	_ = journal.ReadWanted(vfs.OS, v.Layout.Events(), 1, why.MayMove, func(e journal.Event) error {
-		if m, moved := why.MoveOf(e); moved {
-			moves = append(moves, m)
-		}
-		return nil
-	})
-	return WhyAfter(v, name, moves)
+	return WhyAfter(v, name, sync.OnceValue(func() (moves []why.Move) {
+		// A journal that is lost, damaged or Hankweave's tells of fewer moves.
+		_ = journal.ReadWanted(vfs.OS, v.Layout.Events(), 1, why.MayMove, func(e journal.Event) error {
+			if m, moved := why.MoveOf(e); moved {
+				moves = append(moves, m)
+			}
+			return nil
+		})
+		return moves
+	}))
 }
 
-// WhyAfter is Why for who has read the moves.
-func WhyAfter(v *recovery.View, name string, moves []why.Move) (why.Explanation, error) {
+// WhyAfter is Why for who keeps the moves; see why.Explain.
+func WhyAfter(v *recovery.View, name string, moves func() []why.Move) (why.Explanation, error) {
 	s, undecided := history.Ahead(v)
 	id, err := history.CodonToCome(s, history.ToRead(s, name))
 	if err != nil {

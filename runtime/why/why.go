@@ -88,11 +88,11 @@ type Explanation struct {
 	Attempts []Attempt     `json:"attempts"` // newest first
 }
 
-// Explain concludes what there is to say. The moves are in the order of the journal; nil
-// where it is not there. crashed: the newest run is over without having said so. undecided: the loop
+// Explain concludes what there is to say. moves are asked for, in the order of the journal, where
+// an attempt began after one: they take all of it. nil: it is not there. crashed: the newest run is over without having said so. undecided: the loop
 // of which it is decided first whether it continues; empty: none.
 // Complexity: all records.
-func Explain(s *state.State, id state.CodonID, moves []Move, undecided plan.CodonID, crashed bool, now time.Time) Explanation {
+func Explain(s *state.State, id state.CodonID, moves func() []Move, undecided plan.CodonID, crashed bool, now time.Time) Explanation {
 	e := Explanation{Schema: 1, CodonID: id, Attempts: []Attempt{}}
 	counts, left := counted(s), LeftBehind(s)
 	for _, run := range s.Runs { // newest first
@@ -154,7 +154,7 @@ func continued(s *state.State) map[*state.Run]bool {
 }
 
 // cause is why the i-th record of a run began.
-func cause(s *state.State, run *state.Run, i int, moves []Move) (Cause, string) {
+func cause(s *state.State, run *state.Run, i int, moves func() []Move) (Cause, string) {
 	c := run.Codon(i)
 	if c.FailedAtGate() {
 		return Refused, fmt.Sprintf("its gate was not passed (%s), which is recorded by itself: no agent began", reason(c))
@@ -232,11 +232,16 @@ func newestBefore(s *state.State, run *state.Run, id state.CodonID) *state.Codon
 	return nil
 }
 
-// moveTo is the last move to the place of a run's start that came before it.
-func moveTo(moves []Move, run *state.Run, src *state.Position) *Move {
-	for i := len(moves) - 1; i >= 0; i-- {
-		m := &moves[i]
-		if !m.Time.After(run.StartTime.Time) && src.Before != nil && m.Safety == src.Before.CheckpointSHA {
+// moveTo is the last move to the place of a run's start that came before it; nil for a run that
+// no move came before.
+func moveTo(moves func() []Move, run *state.Run, src *state.Position) *Move {
+	if reason := run.StartingConditions.Reason; moves == nil || src.Before == nil || reason != state.ReasonRetry && reason != state.ReasonRollback {
+		return nil
+	}
+	list := moves()
+	for i := len(list) - 1; i >= 0; i-- {
+		m := &list[i]
+		if !m.Time.After(run.StartTime.Time) && m.Safety == src.Before.CheckpointSHA {
 			return m
 		}
 	}

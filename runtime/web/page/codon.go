@@ -46,7 +46,7 @@ func (e *execution) codon(ctx context.Context, q url.Values) (string, any, error
 		}
 		return "loop", page, err
 	}
-	found, err := report.WhyAfter(e.view, string(id), e.p.open.moves(e.root))
+	found, err := report.WhyAfter(e.view, string(id), func() []why.Move { return e.p.open.moves(e.root) })
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: %w", ErrNoPlace, err)
 	}

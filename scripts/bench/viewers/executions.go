@@ -77,7 +77,8 @@ func (b *bench) long() (string, error) {
 }
 
 // eventful is an execution with a long journal. What an agent would have done between two codons
-// is written into the journal of one that waits there; then the run ends in order.
+// is written into the journal of one that waits there; then the run ends in order, and its last
+// codon is tried again: why it began is in the journal alone.
 func (b *bench) eventful() (string, error) {
 	return b.made("journal", func(root string) error {
 		gated := strings.TrimSuffix(codon("second", "echo two >two"), "}") + `,"gate":{"id":"ok","when":"before","kind":"approve","summary":"Shall it go on?"}}`
@@ -99,6 +100,6 @@ func (b *bench) eventful() (string, error) {
 				return errors.Join(err, j.Close())
 			}
 		}
-		return errors.Join(j.Close(), b.ran(0, "approve", "ok", "-e", "journal"), b.ran(0, "run", "-e", "journal"))
+		return errors.Join(j.Close(), b.ran(0, "approve", "ok", "-e", "journal"), b.ran(0, "run", "-e", "journal"), b.ran(0, "retry", "second", "-e", "journal"))
 	})
 }

@@ -149,7 +149,7 @@ func (b *bench) web() ([]figure, error) {
 	}
 	defer func() { _ = s.cmd.Process.Kill() }()
 	var figures []figure
-	pages := []string{"", "/events", "/events?before=" + fmt.Sprint(b.Events/2), "/money", "/checkpoints", "/codon?id=first"}
+	pages := []string{"", "/events", "/events?before=" + fmt.Sprint(b.Events/2), "/money", "/checkpoints", "/codon?id=first", "/codon?id=second"}
 	for _, p := range pages {
 		_, first, err := s.get("/f" + place + p)
 		if err != nil {
