@@ -176,7 +176,7 @@ func TestThePageSaysThatTheConnectionIsGone(t *testing.T) {
 	}
 }
 
-// axe is where scripts/axe installs axe-core.
+// axe is where scripts/npm-tool installs axe-core.
 const axe = "../../.agents/axe/node_modules/axe-core/axe.min.js"
 
 // TestAxeFindsNothing on any page, in the dark and in the light, as wide as a phone.
@@ -185,7 +185,7 @@ func TestAxeFindsNothing(t *testing.T) {
 	short.Skip(t)
 	library, err := os.ReadFile(axe)
 	if os.IsNotExist(err) && os.Getenv("CI") != "true" {
-		t.Skip("axe-core is missing; to install it: scripts/axe")
+		t.Skip("axe-core is missing; to install it: scripts/npm-tool axe")
 	}
 	testkit.Must(t, err)
 	s := stageOf(t, gated, nil)
