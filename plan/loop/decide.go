@@ -99,7 +99,7 @@ func (r Rule) count(iteration int, before Vote, b Ballot) Vote {
 		switch {
 		case before.Failures >= most:
 			vote.Failures, vote.Decision = before.Failures, Continue
-			vote.Reason = fmt.Sprintf("not counted: the judge gave no decision %d times in a row", before.Failures)
+			vote.Reason = fmt.Sprintf("not counted: the judge gave no decision %s in a row", count(before.Failures, "time"))
 		case b.Invalid:
 			if vote.Failures = before.Failures + 1; vote.Failures >= most {
 				vote.Reason += fmt.Sprintf("; this is the %s time in a row, and the judge is not counted any more", ordinal(vote.Failures))

@@ -130,6 +130,9 @@ func TestAVerdictSaysWhyAndWho(t *testing.T) {
 	if !strings.Contains(v.Reason, "3rd time in a row") {
 		t.Error(v.Reason)
 	}
+	if _, v = play(Rule{Type: Plateau, Vote: ByJudge, MaxJudgeFailures: 1}, "x", "x"); !strings.Contains(v.Reason, "no decision 1 time in a row") {
+		t.Error(v.Reason)
+	}
 	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 112: "112th"} {
 		if got := ordinal(n); got != want {
 			t.Error(got, want)
