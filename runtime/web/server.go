@@ -255,7 +255,6 @@ func (s *Server) look(ctx context.Context, id string, w *watched) (news, error) 
 	if err != nil {
 		return news{}, err
 	}
-	liveview.Settle(ctx, root)
 	seq, heard, shown, err := s.o.Pages.Look(ctx, root)
 	if err != nil {
 		return news{}, err

@@ -50,7 +50,6 @@ type model struct {
 	showing uint64 // the event whose page was read last
 	frame   string // as it was drawn last
 	stale   bool   // it is to be drawn again
-	waited  bool   // the transcript was not looked at, because the runtime was busy
 }
 
 // The messages.
@@ -171,9 +170,6 @@ func (m *model) tick() tea.Cmd {
 		return tea.Quit
 	}
 	now := time.Now()
-	if m.waited = !m.waited && m.follower != nil && liveview.Busy(m.follower.View().Execution); m.waited {
-		return tick() // the next one looks at it
-	}
 	if m.screen.Log == nil { // it may be there by now
 		m.openLog()
 		m.stale = m.stale || m.screen.Log != nil
@@ -199,10 +195,8 @@ func (m *model) readList() tea.Cmd {
 
 // poll looks at the files of the execution.
 func (m *model) poll() tea.Cmd {
-	f, root := m.follower, m.follower.View().Execution
-	return tea.Tick(max(liveview.Every, liveview.Rest(m.took)), func(time.Time) tea.Msg {
-		liveview.Settle(m.ctx, root)
-		now := time.Now()
+	f := m.follower
+	return tea.Tick(max(liveview.Every, liveview.Rest(m.took)), func(now time.Time) tea.Msg {
 		changed, err := f.Poll(m.ctx)
 		return polledMsg{f, changed, err, time.Since(now)}
 	})
