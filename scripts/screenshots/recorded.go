@@ -126,8 +126,12 @@ func digest(root string, p picture) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	kept := steady(string(text), root, string(id[1]))
+	if strings.Contains(kept, " ago") {
+		return "", fmt.Errorf("the page of %s has an age in it, which is another one tomorrow:\n%s", p.name, kept)
+	}
 	sum := sha256.New()
-	sum.Write([]byte(steady(string(text), root, string(id[1]))))
+	sum.Write([]byte(kept))
 	for _, name := range []string{"page.css", "page.js", "shell.html"} {
 		asset, _, _ := page.Asset(name)
 		sum.Write(asset)
@@ -138,7 +142,7 @@ func digest(root string, p picture) (string, error) {
 // What differs from one look to the next.
 var (
 	asOf  = regexp.MustCompile(`(as of event \d+, at <time>)[^<]*`)
-	ages  = regexp.MustCompile(`(, begun [^(<]*)\([^)]*\)|(<dt>last event</dt><dd>)[^<]*`)
+	ages  = regexp.MustCompile(`(, begun (?:<[^>]*>|[^(<])*)\([^)]*\)|(<dt>last event</dt><dd>)[^<]*`)
 	moved = regexp.MustCompile(`<div><dt>note</dt><dd>[^<]*</dd></div>`) // that it is a copy
 )
 
