@@ -264,6 +264,27 @@ func TestRollingBackToAFailureAndToItsRig(t *testing.T) {
 	}
 }
 
+// A checkpoint of what a codon finds that a move has left is before that codon, also where
+// it is made behind the codon's rig.
+func TestRollingBackToWhatACodonFoundBehindItsRig(t *testing.T) {
+	t.Parallel()
+	s := stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "promptText": "echo a >>log"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo k >.gitignore; echo b >k",
+	   "rigSetup": [{"type": "command", "command": {"run": "echo rig >>rig.log"}}]},
+	  {"id": "c", "name": "C", "model": "shell", "continuationMode": "fresh", "promptText": "echo c >>log"}
+	]}`)
+	s.must(ModeRun, exitcode.Done)
+	s.mustRollback("b:rig-setup") // which leaves k, ignored until then
+	s.must(ModeRun, exitcode.Done)
+	found := strings.TrimSpace(s.git("log", "--all", "--format=%H", "--grep=^tracked:b"))
+	s.mustRollback(found)
+	if v := s.view().State; v.Next() != 1 || v.Position.RestartAt != "b" {
+		t.Errorf("before codon b, %d codons are finished, and %q is next", v.Next(), v.Position.RestartAt)
+	}
+	s.must(ModeRun, exitcode.Done)
+}
+
 func TestAnUndoWithoutARollbackIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, fixture(t, "hanks/two-steps"))

@@ -192,11 +192,12 @@ func TargetOf(s *state.State, store Resolver, sha state.SHA) Target {
 }
 
 // positionAt is the place of a checkpoint that a run has made beside those of
-// its records: after the codon whose files were archived, else where the run
-// ended.
+// its records: before the codon that it shows the start of, after the one whose
+// files were archived, else where the run ended.
 func positionAt(s *state.State, run *state.Run, t Target) state.Position {
 	for i := range run.Len() {
-		if step := (state.LineageEntry{Run: run, Codon: run.Codon(i)}); step.Codon.BaseCheckpoint == t.SHA {
+		step := state.LineageEntry{Run: run, Codon: run.Codon(i)}
+		if step.Codon.BaseCheckpoint == t.SHA || t.Kind == state.KindTracked && step.Codon.CodonID == t.CodonID { // behind a rig it is no base
 			return PositionBefore(s, step)
 		}
 	}
