@@ -24,6 +24,7 @@ type place struct {
 	begun   *step    // the codon that has begun, and has not ended; nil: none
 	left    []string // what was ignored before the move that led here, and the target has not
 	seen    bool     // left is what of that is there
+	target  *point   // the checkpoint that a rollback has led to; nil: codons have begun since
 }
 
 func (p place) clone() place {
@@ -306,6 +307,7 @@ func (r *passage) play(starts []start, cutAtEnd bool) {
 		r.goBack()
 	}
 	p.cut = false
+	p.next = len(p.finished()) // in another order, the codon that was cut off is not always the next one
 	r.refuse()
 	for i, s := range starts {
 		if g := r.model.open(*p); g != nil {
@@ -396,7 +398,7 @@ func (r *passage) begin(c codon) {
 	} else if !p.rigDone { // with what a move to before it has left there: docs/checkpoints.md
 		p.begun = &step{id: c.id, before: p.tree.clone()}
 	}
-	r.begun, p.made, p.left = true, nil, nil
+	r.begun, p.made, p.left, p.target = true, nil, nil, nil
 	r.note("tracked", p.next)
 	if c.rig && !p.rigDone {
 		p.tree.clearCopies()
@@ -503,6 +505,9 @@ func (m *model) edited() (may, must bool) {
 		if p.next == 0 && !m.world.plain() {
 			continue
 		}
+		if p.target != nil && !p.target.holds(path) { // another program's checkpoint, which has not looked there: docs/checkpoints.md
+			continue
+		}
 		if p.frozen.tracks(p.next, path) || p.next == 0 {
 			must = must || p.clean.visible(path, was) && p.tree.visible(path, is)
 		}
@@ -516,7 +521,7 @@ func (m *model) goTo(to *point) {
 	at := to.place.clone()
 	at.tree = m.back(from, at.tree, from.next, to.holds)
 	at.failed, at.cut, at.undone, at.made = false, false, false, nil
-	at.left, at.seen = nil, false
+	at.left, at.seen, at.target = nil, false, to
 	for p, n := range from.tree.nodes {
 		if n.kind != "folder" && from.tree.ignored(p, n) && !to.place.tree.has(p) && !to.place.tree.may(p) {
 			at.left = append(at.left, p)

@@ -476,11 +476,13 @@ func (l *lane) restore() bool {
 	}
 	l.moves(args...)
 	t := l.m.at.tree
-	for _, p := range allPaths(t, from.place.tree, held) {
+	for _, p := range l.m.everywhere(t, from.place.tree) {
 		was := t.nodes[p]
 		_, there := held.nodes[p]
 		switch {
 		case !within(p, path):
+		case !there && l.m.world.partial && !from.holds(p) && l.m.at.frozen.tracks(len(l.m.at.frozen), p): // it comes back as a codon has found it
+			t.unsure(p, append(slices.Clone(l.m.past[p]), node{}, was))
 		case there && from.place.tree.may(p):
 			t.way(p)
 			t.unsure(p, nil)
