@@ -381,7 +381,7 @@ func (d *driver) report(begun progress.CodonBegun, c *state.Codon, goesOn bool) 
 	if c.FailureReason != nil && e.Verdict != verdict.Stopped && (goesOn || c.Settled()) { // which is why
 		e.Why = c.FailureReason.Message
 	}
-	changes := notices.Changes(d.x.Store, c)
+	changes := notices.Changes(d.x.State(), d.x.Store, c)
 	d.files.Begin()
 	d.told.Later(func() func() {
 		changed := changes()

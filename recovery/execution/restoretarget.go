@@ -38,6 +38,8 @@ type RestoreTarget struct {
 	Empty []string
 	// Returning are files that come back from the archive.
 	Returning []layout.Archived
+	// looked is all that the checkpoint and those codons look at.
+	looked checkpoint.Selection
 	// archived are the archived copies, by their paths in the workspace, of files
 	// that had come back and go again.
 	archived map[string][]string
@@ -81,6 +83,7 @@ func NewRestoreTarget(ctx context.Context, l layout.Layout, s *state.State, stor
 // what was there. A codon that started from a checkpoint of after an event is not asked.
 func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA, present func() []state.LineageEntry, until uint64) error {
 	looked := Taken(s, b.store, to)
+	defer func() { b.looked = looked }()
 	if Covers(looked, Tracked(s, "")) {
 		return nil
 	}
@@ -118,6 +121,27 @@ func (b *RestoreTarget) addUntracked(s *state.State, to state.SHA, present func(
 		}
 	}
 	return nil
+}
+
+// FoundSince returns the tree of a checkpoint with what the codons up to another one, or
+// until now, have found of the files that they were the first to look at, in the pending pack,
+// and all that the checkpoint and they look at.
+func FoundSince(s *state.State, store *checkpoint.Store, from, to state.SHA) (tree checkpoint.SHA, looked checkpoint.Selection, err error) {
+	info, err := store.CommitInfo(checkpoint.SHA(from))
+	if err != nil {
+		return "", looked, err
+	}
+	until := uint64(math.MaxUint64)
+	if to != "" {
+		later, err := store.CommitInfo(checkpoint.SHA(to))
+		if err != nil {
+			return "", looked, err
+		}
+		until = number(later)
+	}
+	b := &RestoreTarget{Tree: info.Tree, store: store}
+	err = b.addUntracked(s, from, s.LineagePath, until)
+	return b.Tree, b.looked, err
 }
 
 // number is that of the event which a checkpoint was made with; 0 if it has no record.

@@ -3,10 +3,12 @@ package execution
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
 	"hank/checkpoint"
+	"hank/checkpoint/diff"
 	"hank/plan"
 	"hank/recovery/githistory"
 	"hank/state"
@@ -90,6 +92,23 @@ func Taken(s *state.State, store *checkpoint.Store, sha state.SHA) checkpoint.Se
 		return Tracked(s, nextAt(s, sha))
 	}
 	return checkpoint.Selection{All: true}
+}
+
+// Compared returns what differs between what an attempt at a codon, or an iteration, started
+// from and its checkpoint, without the files that this was not to take: they have not been
+// deleted, as far as is known.
+func Compared(s *state.State, store *checkpoint.Store, from, to state.SHA) ([]diff.Change, error) {
+	before, err := store.CommitInfo(checkpoint.SHA(from))
+	if err != nil {
+		return nil, err
+	}
+	after, err := store.CommitInfo(checkpoint.SHA(to))
+	if err != nil {
+		return nil, err
+	}
+	changes, err := diff.Diff(store, before.Tree, after.Tree)
+	takes := sync.OnceValue(func() func(string) bool { return Taken(s, store, to).Matcher() }) // what codons track is added up for files that are gone
+	return slices.DeleteFunc(changes, func(c diff.Change) bool { return c.Kind == diff.Deleted && !takes()(c.Path) }), err
 }
 
 // underProgramOf is the state with the plan that the program of a checkpoint gives

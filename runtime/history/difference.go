@@ -20,6 +20,7 @@ import (
 type Difference struct {
 	From, To Target // To is the zero Target for the workspace
 	Changes  []diff.Change
+	LeftOut  int // differing paths that only one of the two looks at: they are no changes
 
 	store *checkpoint.Store
 }
@@ -44,12 +45,11 @@ func (d *Difference) compare(ctx context.Context, v *recovery.View, a, b string)
 	if d.From, err = fromTarget(v.State, d.store, a); err != nil {
 		return err
 	}
-	from, err := TreeOf(d.store, d.From.SHA)
-	if err != nil {
+	if _, err = TreeOf(d.store, d.From.SHA); err != nil {
 		return err
 	}
 	if b == "" {
-		return d.withWorkspace(ctx, v, from)
+		return d.withWorkspace(ctx, v)
 	}
 	if d.To, err = targetToRead(v.State, d.store, b); err != nil {
 		return err
@@ -58,7 +58,24 @@ func (d *Difference) compare(ctx context.Context, v *recovery.View, a, b string)
 	if err != nil {
 		return err
 	}
-	d.Changes, err = diff.Diff(d.store, from, to)
+	takes := execution.Taken(v.State, d.store, d.To.SHA).Matcher()
+	return d.since(v.State, to, func(path string) bool { return !takes(path) })
+}
+
+// since compares with a later tree what the first checkpoint has, and what codons have found
+// since that were the first to look at it. What the later one does not look at has not been
+// deleted, what neither the checkpoint nor those codons have looked at has not been added.
+func (d *Difference) since(s *state.State, to checkpoint.SHA, unseen func(path string) bool) error {
+	from, looked, err := execution.FoundSince(s, d.store, d.From.SHA, d.To.SHA)
+	if err != nil {
+		return err
+	}
+	all, err := diff.Diff(d.store, from, to)
+	takes := looked.Matcher()
+	d.Changes = slices.DeleteFunc(slices.Clone(all), func(c diff.Change) bool {
+		return c.Kind == diff.Added && !takes(c.Path) || c.Kind == diff.Deleted && unseen(c.Path)
+	})
+	d.LeftOut = len(all) - len(d.Changes)
 	return err
 }
 
@@ -96,7 +113,7 @@ func Changed(s *state.State, store *checkpoint.Store) bool {
 // withWorkspace compares a tree with what is on disk. A checkpoint may hold
 // more than codons track; what it has and what is still there has not been
 // deleted.
-func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from checkpoint.SHA) error {
+func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View) error {
 	at, done, err := ForReader(v.Layout)
 	if err != nil {
 		return err
@@ -113,23 +130,15 @@ func (d *Difference) withWorkspace(ctx context.Context, v *recovery.View, from c
 	if err != nil {
 		return err
 	}
-	changes, err := diff.Diff(d.store, from, snap.Tree)
-	if err != nil {
-		return err
-	}
 	root, err := os.OpenRoot(at.Workspace)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	d.Changes = slices.DeleteFunc(changes, func(c diff.Change) bool {
-		if c.Kind != diff.Deleted {
-			return false
-		}
-		_, err := root.Lstat(c.Path)
+	return d.since(v.State, snap.Tree, func(path string) bool {
+		_, err := root.Lstat(path)
 		return err == nil
 	})
-	return nil
 }
 
 // nextOf is the codon that comes next; the last one if there is none.

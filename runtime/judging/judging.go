@@ -23,6 +23,7 @@ import (
 	"hank/checkpoint/diff"
 	"hank/plan"
 	"hank/plan/loop"
+	"hank/recovery/execution"
 	"hank/state"
 )
 
@@ -38,6 +39,8 @@ type Case struct {
 	// with a checkpoint; nil if there is none.
 	Before *state.Judgement
 	End    *state.Codon
+
+	state *state.State // with the plan by which the checkpoints were made
 
 	// Until runs a command in the workspace; its error is one of hank itself, or that it
 	// was stopped.
@@ -92,7 +95,7 @@ func idOf(c *state.Codon) plan.CodonID {
 // Find collects the records of the iteration that a record on the lineage path of s has ended.
 // It looks no further back than to the iteration before.
 func Find(s *state.State, last *state.Codon) Case {
-	c, at := Case{Last: last}, last.LoopContext
+	c, at := Case{Last: last, state: s}, last.LoopContext
 	for step := range Pass(s, at.LoopID) {
 		k := step.Codon
 		if !k.Settled() {
@@ -232,22 +235,18 @@ func (c Case) difference(r loop.Rule) (tree state.SHA, d loop.Difference, err er
 	} else if n := len(c.Codons); n > 0 {
 		from = c.Codons[n-1].BaseCheckpoint
 	}
-	return Difference(c.Store, from, c.Last.Checkpoint(), r.Ignore, plan.ProgressFile(c.Loop.ID))
+	return Difference(c.state, c.Store, from, c.Last.Checkpoint(), r.Ignore, plan.ProgressFile(c.Loop.ID))
 }
 
 // Difference counts how two checkpoints differ, without the files that patterns give and
 // without one more. tree is that of the second.
-func Difference(store *checkpoint.Store, from, to state.SHA, ignore []string, progress string) (tree state.SHA, d loop.Difference, err error) {
-	before, err := store.CommitInfo(checkpoint.SHA(from))
-	if err != nil {
-		return "", d, err
-	}
+func Difference(s *state.State, store *checkpoint.Store, from, to state.SHA, ignore []string, progress string) (tree state.SHA, d loop.Difference, err error) {
 	after, err := store.CommitInfo(checkpoint.SHA(to))
 	if err != nil {
 		return "", d, err
 	}
 	tree = state.SHA(after.Tree)
-	changes, err := diff.Diff(store.DB, before.Tree, after.Tree)
+	changes, err := execution.Compared(s, store, from, to)
 	if err != nil {
 		return tree, d, err
 	}

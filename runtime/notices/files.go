@@ -10,6 +10,7 @@ import (
 	"hank/checkpoint"
 	"hank/checkpoint/diff"
 	"hank/internal/term"
+	"hank/recovery/execution"
 	"hank/state"
 )
 
@@ -90,18 +91,13 @@ func (e *fileUpdated) read(db *checkpoint.Store, to diff.Entry, left *int64) {
 // Changes returns what compares the checkpoints from before and after an attempt, beside what
 // comes next. No workspace is read for it, and of the checkpoints what is not equal. Where
 // they cannot be read, which the next checkpoint says, nothing differs.
-func Changes(store *checkpoint.Store, c *state.Codon) func() []diff.Change {
-	db, from, to := store.DB, checkpoint.SHA(c.BaseCheckpoint), checkpoint.SHA(c.Checkpoint())
+func Changes(s *state.State, store *checkpoint.Store, c *state.Codon) func() []diff.Change {
+	from, to := c.BaseCheckpoint, c.Checkpoint()
 	return func() []diff.Change {
 		if from == "" || to == "" {
 			return nil
 		}
-		before, errBefore := db.CommitInfo(from)
-		after, errAfter := db.CommitInfo(to)
-		if errBefore != nil || errAfter != nil {
-			return nil
-		}
-		changes, err := diff.Diff(db, before.Tree, after.Tree)
+		changes, err := execution.Compared(s, store, from, to)
 		if err != nil {
 			return nil
 		}

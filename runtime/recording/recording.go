@@ -22,6 +22,7 @@ import (
 	"hank/plan"
 	"hank/plan/loop"
 	"hank/recovery"
+	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/recovery/githistory"
 	"hank/recovery/layout"
@@ -185,7 +186,7 @@ func (r *Recording) ApplyFiles(ctx context.Context, w *checkpoint.Workspace, id 
 		return false, fmt.Errorf("the recorded checkpoints of codon %s: %w", id, err)
 	}
 	report, err := restore.Restore(ctx, restore.RestoreRequest{Store: r.store, Workspace: w, From: from.Tree, To: to.Tree,
-		Removable: func(string) bool { return true }})
+		Removable: execution.Taken(r.view.State, r.store, record.Checkpoint()).Matcher()})
 	if err == nil && len(report.Refused) > 0 {
 		err = fmt.Errorf("%q %s", report.Refused[0].Path, report.Refused[0].Why)
 	}

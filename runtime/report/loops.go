@@ -130,7 +130,7 @@ func (l *Loop) compare(v *recovery.View) error {
 		if i.Changed != nil || i.SHA == "" || from == "" {
 			continue
 		}
-		if _, d, err := judging.Difference(store, from, i.SHA, nil, plan.ProgressFile(l.LoopID)); err == nil {
+		if _, d, err := judging.Difference(v.State, store, from, i.SHA, nil, plan.ProgressFile(l.LoopID)); err == nil {
 			i.Changed = &state.Changed{Files: d.Files, Lines: d.Lines}
 		}
 	}

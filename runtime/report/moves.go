@@ -33,6 +33,7 @@ type Difference struct {
 	From    history.Target  `json:"from"`
 	To      *history.Target `json:"to,omitempty"` // absent: the workspace
 	Changes []ChangedPath   `json:"changes"`
+	LeftOut int             `json:"leftOut"` // differing paths that only one of the two looks at
 }
 
 // ChangedPath is a path that differs.
@@ -46,7 +47,7 @@ type ChangedPath struct {
 
 // DifferenceOf is a difference with the changed lines of each file.
 func DifferenceOf(d *history.Difference, stats []diff.FileStat) *Difference {
-	out := &Difference{Schema: 1, From: d.From, Changes: []ChangedPath{}}
+	out := &Difference{Schema: 1, From: d.From, Changes: []ChangedPath{}, LeftOut: d.LeftOut}
 	if d.To.SHA != "" {
 		out.To = &d.To
 	}

@@ -24,7 +24,8 @@ func Diff() *cli.Command {
 iterations that has begun. Without B: the current workspace. Without both: the changes since the
 checkpoint that the next codon starts from. Reads only. Without a flag it prints the files
 with their changed lines; --patch prints a patch for git apply --binary (on a terminal $PAGER
-shows it, without escape sequences).
+shows it, without escape sequences). Files that only one of the two looks at
+(checkpointedFiles) are left out and counted.
 
 Examples: hank diff initial
           hank diff gather review#1 --patch | git apply --stat
@@ -101,6 +102,9 @@ func printStats(d *history.Difference, stats []diff.FileStat) {
 	to := "the workspace"
 	if d.To.SHA != "" {
 		to = d.To.String()
+	}
+	if d.LeftOut > 0 {
+		defer call.Say("left out: %s that only one of the two looks at (checkpointedFiles)\n", term.Count(d.LeftOut, "file"))
 	}
 	if len(d.Changes) == 0 {
 		call.Say("no differences between %s and %s\n", d.From, to)

@@ -29,6 +29,7 @@ type changes struct {
 	Files    []changedFile
 	Added    int
 	Deleted  int
+	LeftOut  int // differing paths that only one of the two looks at
 	Problem  string
 }
 
@@ -85,6 +86,7 @@ func (e *execution) changes(ctx context.Context, from, to, only string) *changes
 		out.Says = "from " + report.ShortNames(d.From.String()) + " to " + report.ShortNames(d.To.String())
 	}
 	all := d.Changes
+	out.LeftOut = d.LeftOut
 	room, space := mostLines, mostBytes
 	if only != "" {
 		room, space = mostOfOneFile, bytesOfOneFile
@@ -189,10 +191,14 @@ func sign(kind string) string {
 
 // Summary says how much has changed.
 func (c *changes) Summary() string {
-	if len(c.Files) == 0 {
-		return "no differences"
+	says := "no differences"
+	if len(c.Files) > 0 {
+		says = term.Count(len(c.Files), "file") + ", " + term.Count(c.Added, "line") + " added, " + term.Count(c.Deleted, "line") + " deleted"
 	}
-	return term.Count(len(c.Files), "file") + ", " + term.Count(c.Added, "line") + " added, " + term.Count(c.Deleted, "line") + " deleted"
+	if c.LeftOut > 0 {
+		says += "; left out: " + term.Count(c.LeftOut, "file") + " that only one of the two looks at"
+	}
+	return says
 }
 
 // rollbackPage is what a rollback would do.

@@ -1,0 +1,88 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"hank/runtime/exitcode"
+	"hank/runtime/history"
+	"hank/runtime/internal/testkit"
+)
+
+// partly prepares a hank of codons that track a part of a workspace in which there are files.
+func partly(t *testing.T) *stage {
+	t.Helper()
+	work := t.TempDir()
+	for _, name := range []string{"data.txt", "other/data.txt", "out/old"} {
+		put(t, work, name, "of the user\n")
+	}
+	s := stageOf(t, `{"hank": [
+	  {"type": "loop", "id": "l", "name": "L", "terminateOn": {"type": "iterationLimit", "limit": 2}, "codons": [
+	    {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["out/**"],
+	     "promptText": "rm -f out/old; echo a >>out/new; echo a >>data.txt"}
+	  ]},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "promptText": "echo b >out/b; echo b >b; echo b >>data.txt; rm other/data.txt"}
+	]}`)
+	s.opts.Workspace = work
+	return s
+}
+
+// A file that a codon does not track has not been deleted by it.
+func TestWhatACodonDoesNotTrackIsNoChange(t *testing.T) {
+	t.Parallel()
+	s := partly(t)
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
+	between := func(a, b string) string {
+		d, err := history.Compare(context.Background(), s.view(), a, b)
+		testkit.Must(t, err)
+		defer d.Close()
+		var all []string
+		for _, c := range d.Changes {
+			all = append(all, c.Kind.String()+" "+c.Path)
+		}
+		return fmt.Sprintf("%s; %d", strings.Join(all, ", "), d.LeftOut)
+	}
+	if got := between("a#0", ""); got != "; 0" { // what the next codon looks at
+		t.Errorf("right after codon a#0: %s", got)
+	}
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
+	if got := between("a#1", ""); got != "; 2" { // nobody knows what was there then
+		t.Errorf("right after codon a#1: %s", got)
+	}
+	s.must(ModeRun, exitcode.Done)
+	for _, c := range [][3]string{
+		{"initial", "a#0", "added out/new, deleted out/old; 2"},
+		{"a#0", "b", "added b, modified data.txt, deleted other/data.txt, added out/b, modified out/new; 0"},
+		{"b", "a#0", "deleted out/b, modified out/new; 2"},
+		{"initial", "b", "added b, modified data.txt, deleted other/data.txt, added out/b, added out/new, deleted out/old; 0"},
+		{"a#1", "", "added b, modified data.txt, deleted other/data.txt, added out/b; 0"},
+	} {
+		if got := between(c[0], c[1]); got != c[2] {
+			t.Errorf("from %s to %s: %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+	var said []string
+	for _, e := range s.told("file.updated") {
+		source, _ := e["source"].(map[string]any)
+		said = append(said, fmt.Sprint(source["codonId"], " ", e["action"], " ", e["path"]))
+	}
+	if got, want := strings.Join(said, ", "), "a#0 created out/new, a#0 deleted out/old, a#1 modified out/new, b created b, b modified data.txt, b deleted other/data.txt, b created out/b"; got != want {
+		t.Errorf("events: %s, want %s", got, want)
+	}
+}
+
+// A replay leaves the files of its workspace that the recorded codons did not track.
+func TestAReplayLeavesWhatNoCodonHasTracked(t *testing.T) {
+	t.Parallel()
+	s := partly(t)
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 2 })
+	again := partly(t)
+	again.opts.Replay = s.root
+	again.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 2 })
+	work := again.workspace()
+	if !onDisk(work, "data.txt") || !onDisk(work, "other/data.txt") || onDisk(work, "out/old") || content(t, work, "out/new") != "a\na\n" {
+		t.Errorf("the workspace: %v", again.tree())
+	}
+}
