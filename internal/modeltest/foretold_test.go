@@ -84,6 +84,8 @@ func (l *lane) cameTrue(told *foretold, r result, starts []start) {
 	case told.code != 0 && (told.code != r.code || first != ""):
 	case told.open:
 		return
+	case told.code == 0 && told.message != "" && first == "" && r.code == 7 && strings.Contains(told.message, "gate"): // it has moved the workspace before
+		return
 	case told.code == 0 && told.message != "" && (r.code != 0 || first != ""):
 	case told.code == 0 && told.first != first:
 	default:
