@@ -73,6 +73,31 @@ func TestWhatACodonDoesNotTrackIsNoChange(t *testing.T) {
 	}
 }
 
+// Where codons have changed nothing that they track, nothing is there to be landed.
+func TestWhatIsNotTrackedIsNotToBeCommitted(t *testing.T) {
+	t.Parallel()
+	s := partly(t)
+	s.opts.Hank = stageOf(t, `{"hank": [
+	  {"id": "a", "name": "A", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["out/**"], "promptText": "echo a >>data.txt"},
+	  {"id": "b", "name": "B", "model": "shell", "continuationMode": "fresh", "checkpointedFiles": ["out/**"], "promptText": "echo b >>out/new"}
+	]}`).opts.Hank
+	changed := func() bool {
+		v := s.view()
+		store, err := v.Store()
+		testkit.Must(t, err)
+		defer store.Close()
+		return history.Changed(v.State, store)
+	}
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
+	if changed() {
+		t.Error("changed after codon a")
+	}
+	s.must(ModeRun, exitcode.Done)
+	if !changed() {
+		t.Error("not changed after codon b")
+	}
+}
+
 // A replay leaves the files of its workspace that the recorded codons did not track.
 func TestAReplayLeavesWhatNoCodonHasTracked(t *testing.T) {
 	t.Parallel()

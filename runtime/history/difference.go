@@ -103,11 +103,10 @@ func TreeOf(store *checkpoint.Store, sha state.SHA) (checkpoint.SHA, error) {
 }
 
 // Changed reports whether the files of an execution are others than at its first
-// checkpoint.
+// checkpoint, as far as checkpoints look at them.
 func Changed(s *state.State, store *checkpoint.Store) bool {
-	first, err := TreeOf(store, s.InitialCheckpoint)
-	now, errNow := TreeOf(store, s.CurrentPosition().CheckpointSHA)
-	return err == nil && errNow == nil && first != now
+	changes, err := execution.Compared(s, store, s.InitialCheckpoint, s.CurrentPosition().CheckpointSHA)
+	return err == nil && len(changes) > 0
 }
 
 // withWorkspace compares a tree with what is on disk. A checkpoint may hold
