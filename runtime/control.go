@@ -127,7 +127,7 @@ func (d *driver) control(r control.Request) control.Response {
 	case err != nil:
 		return live.Refused(err)
 	case isSignal && d.send(codon.Request{Signal: signal, Reason: state.EndStopped, Code: exitcode.Stopped, Operation: asked.Operation, Target: asked.Target}):
-		return control.Response{OK: true}
+		return control.Response{OK: true, Loop: asked.Loop}
 	case isSignal:
 		return control.Response{Error: "the run has too many requests waiting"}
 	case r.Command == live.EndWait:

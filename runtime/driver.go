@@ -17,10 +17,10 @@ import (
 	"hank/runtime/breaker"
 	"hank/runtime/budget"
 	"hank/runtime/codon"
-	"hank/runtime/control"
 	"hank/runtime/edits"
 	"hank/runtime/events"
 	"hank/runtime/history"
+	"hank/runtime/live"
 	"hank/runtime/notices"
 	"hank/runtime/progress"
 	"hank/runtime/recording"
@@ -73,18 +73,18 @@ type driver struct {
 	sandboxed config.Sandbox  // what --sandbox has said before this command; empty: nothing
 	from      *history.Target // where a branch is to begin; nil: none is
 
-	stopping atomic.Pointer[string]         // what others asked for, taken in or not; see liveStatus
-	extent   plan.Extent                    // of the plan
-	finished int                            // codons settled in this run, and in those before it of its operation
-	settled  *state.Codon                   // the last finished record, in the order of the plan
-	again    bool                           // a gate has led the run to another entry of the plan than the following one
-	keep     bool                           // the user keeps the workspace as it is, and no attempt has begun since
-	redo     *state.Codon                   // the attempt that the first one of the run does again; nil: none
-	endWait  bool                           // a person has ended the wait for a provider
-	past     bool                           // the next attempt asks its provider, whatever other runs have met
-	account  *breaker.Account               // of the last attempt
-	over     chan struct{}                  // closed when nobody takes requests any more
-	judges   atomic.Pointer[control.Target] // the attempt whose loop's command runs; nil: none does
+	stopping atomic.Pointer[string]       // what others asked for, taken in or not; see liveStatus
+	extent   plan.Extent                  // of the plan
+	finished int                          // codons settled in this run, and in those before it of its operation
+	settled  *state.Codon                 // the last finished record, in the order of the plan
+	again    bool                         // a gate has led the run to another entry of the plan than the following one
+	keep     bool                         // the user keeps the workspace as it is, and no attempt has begun since
+	redo     *state.Codon                 // the attempt that the first one of the run does again; nil: none
+	endWait  bool                         // a person has ended the wait for a provider
+	past     bool                         // the next attempt asks its provider, whatever other runs have met
+	account  *breaker.Account             // of the last attempt
+	over     chan struct{}                // closed when nobody takes requests any more
+	judges   atomic.Pointer[live.Judging] // the command of a loop that runs; nil: none does
 
 	// moved: the tree has what the checkpoint that it is at has not recorded,
 	// because a move has left it, or because the user has made empty directories.

@@ -15,9 +15,9 @@ import (
 	"hank/recovery/githistory"
 	"hank/runtime/agents"
 	"hank/runtime/codon"
-	"hank/runtime/control"
 	"hank/runtime/history"
 	"hank/runtime/judging"
+	"hank/runtime/live"
 	"hank/runtime/notices"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -131,7 +131,7 @@ func (d *driver) until(ctx context.Context, index int, final *state.Codon, r loo
 	}
 	spec := d.untilSpec(e, recovery.Attempt(d.x.State().Lineage, d.run, final), max(final.Attempt, 1))
 	d.still = time.Time{}
-	d.judges.Store(&control.Target{Run: spec.Run, Codon: e.CodonID, Attempt: spec.Number})
+	d.judges.Store(&live.Judging{Run: spec.Run, Codon: e.CodonID, Attempt: spec.Number, Loop: e.LoopContext.LoopID})
 	defer d.judges.Store(nil)
 	b, err := codon.Until(ctx, spec, host{d, e, index}, r)
 	if err != nil {

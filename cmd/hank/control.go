@@ -57,7 +57,8 @@ func skipCommand() *cli.Command {
 		Description: `What the codon has done so far stays in the workspace and gets a checkpoint.
 To run it later: hank retry CODON. Nothing but the codon that runs when the request arrives is
 skipped: not the next one, if it ends at this moment. With CODON, --run or --attempt it is
-skipped only if it is that one.
+skipped only if it is that one. While no codon is running and the command of a loop is asked whether
+the loop continues, skip without CODON ends that command, which counts as continue.
 
 Example: hank skip review#1 -e DIR
 
@@ -137,6 +138,9 @@ func tell(c *cli.Context, command, said string) error {
 			return err
 		}
 	} else if answer.OK && !c.Bool("wait") {
+		if answer.Loop != "" {
+			said = fmt.Sprintf("no codon is running: the run was asked to end the command of loop %s, which counts as continue", answer.Loop)
+		}
 		say("%s\n", said)
 	}
 	if refused != nil {

@@ -73,6 +73,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/state"
 	"hank/state/journal"
 )
 
@@ -115,6 +116,7 @@ type Response struct {
 	Stale   bool           `json:"stale,omitzero"`  // what the request is for has ended
 	Status  jsontext.Value `json:"status,omitempty"`
 	Confirm bool           `json:"confirm,omitzero"` // the request waits to be confirmed
+	Loop    state.CodonID  `json:"loop,omitempty"`   // whose command a skip ends: no codon is running
 }
 
 // Subscription is what a client wants to be told from now on: the arguments of

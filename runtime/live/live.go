@@ -85,6 +85,16 @@ func Ask(ctx context.Context, execution string) (Status, error) {
 type Arguments struct {
 	control.Target
 	Operation *state.Operation `json:"operation,omitempty"` // of a skip; nil: none
+	Loop      state.CodonID    `json:"-"`                   // a skip ends the command of this loop; empty: that of a codon
+}
+
+// Judging is the command of a loop that is asked whether the loop continues, after an attempt. No
+// codon runs.
+type Judging struct {
+	Run     state.RunID
+	Codon   state.CodonID
+	Attempt int
+	Loop    state.CodonID
 }
 
 // staleError says that what a request is for has ended.
@@ -93,21 +103,21 @@ type staleError struct{ why string }
 func (e *staleError) Error() string { return e.why }
 
 // Asked are the arguments that a request to stop or to skip comes with; other commands take
-// none. The error says why it is refused, see Refused. command is the attempt whose loop's command
-// runs; nil: none does. A skip is for what runs now, and for nothing that comes after it.
-func Asked(s *state.State, r control.Request, command *control.Target) (asked Arguments, err error) {
+// none. The error says why it is refused, see Refused. command is the one of a loop that runs; nil:
+// none does. A skip is for what runs now, and for nothing that comes after it.
+func Asked(s *state.State, r control.Request, command *Judging) (asked Arguments, err error) {
 	skips, at := r.Command == "skip", control.TargetOf(s)
-	meant := at
-	if command != nil && at.Codon == "" {
-		meant = *command
+	if at.Codon != "" || command == nil {
+		command = &Judging{Run: at.Run, Codon: at.Codon, Attempt: at.Attempt}
 	}
+	meant := control.Target{Run: command.Run, Codon: command.Codon, Attempt: command.Attempt}
 	switch {
 	case skips && meant.Codon == "":
 		return asked, &staleError{"no codon is running: there is nothing to skip"}
 	case skips && isOver(s):
 		return asked, &staleError{fmt.Sprintf("the work of codon %s has ended: there is nothing to skip", at.Codon)}
 	case len(r.Arguments) == 0 && skips:
-		return Arguments{Target: meant}, nil
+		return Arguments{Target: meant, Loop: command.Loop}, nil
 	case len(r.Arguments) == 0:
 		return asked, nil
 	case !skips && r.Command != "stop" && r.Command != "stop-after-codon":
@@ -121,10 +131,13 @@ func Asked(s *state.State, r control.Request, command *control.Target) (asked Ar
 		return asked, errors.New(r.Command + " takes run, codon and attempt")
 	}
 	if why := asked.Missed(at); why != "" {
+		if command.Loop != "" {
+			why += fmt.Sprintf(": the command of loop %s is asked whether the loop continues (`hank skip` ends it, which counts as continue; `hank stop` ends the run)", command.Loop)
+		}
 		return asked, &staleError{why}
 	}
 	if skips {
-		asked.Target = meant
+		asked.Target, asked.Loop = meant, command.Loop
 	}
 	_, _, err = operation.Look(s, asked.Operation)
 	return asked, err

@@ -27,19 +27,19 @@ func TestASkipIsForWhatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var command *control.Target
+	var command *Judging
 	skip := func(want string) {
 		t.Helper()
 		runs := control.TargetOf(s)
 		if runs.Codon == "" && command != nil {
-			runs = *command
+			runs = control.Target{Run: command.Run, Codon: command.Codon, Attempt: command.Attempt}
 		}
 		for _, arguments := range []string{"", `{}`, `{"run": "r"}`} { // with less than what runs, too
 			asked, err := Asked(s, control.Request{Command: "skip", Arguments: []byte(arguments)}, command)
 			switch {
 			case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want) || !Refused(err).Stale):
 				t.Errorf("%v, want %q", err, want)
-			case err == nil && asked.Target != runs: // else it would be for what comes next, where this ends
+			case err == nil && (asked.Target != runs || asked.Loop != "" && control.TargetOf(s).Codon != ""): // else it would be for what comes next, where this ends
 				t.Errorf("with %q a skip is for %+v, and %+v runs", arguments, asked.Target, runs)
 			}
 		}
@@ -48,8 +48,14 @@ func TestASkipIsForWhatRuns(t *testing.T) {
 	do(state.PlanSet{Program: "2", HankHash: "h", Entries: entries})
 	do(state.RunStarted{Run: &state.Run{RunID: "r", GitBranch: "run-r", Status: state.StatusRunning, StartTime: at}})
 	skip("no codon is running") // nor is one between two of them
-	command = &control.Target{Run: "r", Codon: "before", Attempt: 2}
+	command = &Judging{"r", "before", 2, "l"}
 	skip("") // is for the command of the loop, and not for the codon that comes after it
+	for _, arguments := range []string{"", `{"run": "r"}`, `{"codon": "before"}`} {
+		asked, err := Asked(s, control.Request{Command: "skip", Arguments: []byte(arguments)}, command)
+		if arguments != `{"codon": "before"}` && (err != nil || asked.Loop != "l") || arguments == `{"codon": "before"}` && (err == nil || !strings.Contains(err.Error(), "the command of loop l is asked")) {
+			t.Errorf("with %q: %+v, %v", arguments, asked, err)
+		}
+	}
 	c := state.Codon{CodonID: "a", StartTime: at, Status: state.Preparing, BaseCheckpoint: s.Base}
 	begun := c
 	do(state.CodonStarted{RunID: "r", Record: &begun})
