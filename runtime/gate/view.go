@@ -102,3 +102,27 @@ func Words(s *state.State, index int, earlier *state.Codon) string {
 	}
 	return strings.Join(words, "\n\n")
 }
+
+// Lapsed is a gate that has expired, before a run has taken notice of it, as it is shown.
+type Lapsed struct {
+	Gate      string         `json:"gate"`
+	CodonID   state.CodonID  `json:"codonId"` // that the next run has fail
+	At        state.Time     `json:"expiredAt"`
+	OnFailure plan.OnFailure `json:"onFailure"` // of that codon: what follows
+}
+
+// Lapse is a gate that has expired, as it is shown.
+func (g Standing) Lapse() *Lapsed {
+	return &Lapsed{g.Name, g.Codon.CodonID, *g.Request.Expires, g.Codon.Codon.Failure()}
+}
+
+// Text says that the gate has expired, and what follows: by the run that is in progress, or by the
+// next one.
+func (l *Lapsed) Text(live bool) string {
+	by := "the next run"
+	if live {
+		by = "the run"
+	}
+	return fmt.Sprintf("gate %s has expired on %s: %s has codon %s fail, and its onFailure (%s) applies",
+		l.Gate, l.At.Local().Format("2006-01-02 15:04:05"), by, l.CodonID, l.OnFailure)
+}

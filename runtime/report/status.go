@@ -89,19 +89,20 @@ type Status struct {
 
 	state.Caveats // of the codons that are done
 
-	Answered    string    `json:"-"` // what came of the gate that the run has ended at
-	LastUsed    time.Time `json:"-"` // as the list of this machine has it
-	EndDetail   string    `json:"-"` // what the newest run recorded of its end
-	FinishFirst string    `json:"-"` // what must be done before Finish
-	OfOrigin    bool      `json:"-"` // Quarantine has only files of the execution that this is a copy of
-	Seq         uint64    `json:"-"` // of the last event that the state knows
-	Personal    string    `json:"-"` // the command to run next where it is the user's to give, and no gate or hold is
-	Why         string    `json:"-"` // Personal would be refused as it is; empty: it would not be
-	Release     string    `json:"-"` // the command that ends Hold
-	NextGate    string    `json:"-"` // the gate that asks before Next begins, or at the end of the plan; empty: none does
-	Raise       bool      `json:"-"` // a budget is to be raised before the command, see verdict.PersonDecides
-	Used        string    `json:"-"` // that budget, where it has not ended the run
-	Choices     []string  `json:"-"` // the commands between which the user has to choose, Command among them; nil: there is no choice
+	Answered    string       `json:"-"` // what came of the gate that the run has ended at, or of one that nobody has answered in time
+	Expired     *gate.Lapsed `json:"-"` // that one; nil: there is none
+	LastUsed    time.Time    `json:"-"` // as the list of this machine has it
+	EndDetail   string       `json:"-"` // what the newest run recorded of its end
+	FinishFirst string       `json:"-"` // what must be done before Finish
+	OfOrigin    bool         `json:"-"` // Quarantine has only files of the execution that this is a copy of
+	Seq         uint64       `json:"-"` // of the last event that the state knows
+	Personal    string       `json:"-"` // the command to run next where it is the user's to give, and no gate or hold is
+	Why         string       `json:"-"` // Personal would be refused as it is; empty: it would not be
+	Release     string       `json:"-"` // the command that ends Hold
+	NextGate    string       `json:"-"` // the gate that asks before Next begins, or at the end of the plan; empty: none does
+	Raise       bool         `json:"-"` // a budget is to be raised before the command, see verdict.PersonDecides
+	Used        string       `json:"-"` // that budget, where it has not ended the run
+	Choices     []string     `json:"-"` // the commands between which the user has to choose, Command among them; nil: there is no choice
 
 	ended      *state.Run // whose EndDetail it is
 	first      string     // what must be done before Command
@@ -607,10 +608,11 @@ func (s *Status) gatesOf(st *state.State, now time.Time) {
 		}
 		if g != nil && g.Request != nil {
 			s.Answered = gate.Sentence(g.Request)
-			if g.Waiting() {
-				s.Answered = fmt.Sprintf("gate %s has expired on %s", g.Name, g.Request.Expires.Local().Format(time.DateTime))
-			}
 		}
+	}
+	if g != nil && g.Expired(now) && !s.mustFirst() {
+		s.Expired = g.Lapse()
+		s.Answered = s.Expired.Text(s.Live)
 	}
 }
 

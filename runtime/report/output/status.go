@@ -9,6 +9,7 @@ import (
 	"hank/runtime/agents"
 	"hank/runtime/breaker"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/report"
 	"hank/runtime/verdict"
 	"hank/state"
@@ -25,6 +26,7 @@ type Status struct {
 	RunningCodon  *state.CodonID `json:"runningCodonId"`
 	NextCodon     *state.CodonID `json:"nextCodonId"`
 	NextGate      *string        `json:"nextGate"`    // that asks, or has asked, before nextCodonId begins; null: none
+	ExpiredGate   *gate.Lapsed   `json:"expiredGate"` // that nobody has answered in time: the next run has its codon fail; null: none
 	LastCodonID   *state.CodonID `json:"lastCodonId"` // of lastCodon
 	AwaitsLoop    *state.CodonID `json:"awaitsVerdictOfLoop"`
 	NextCommand   *string        `json:"nextCommand"`
@@ -54,7 +56,7 @@ type Decision struct {
 // StatusOf is a status as it is printed.
 func StatusOf(s *report.Status) *Status {
 	out := &Status{Status: s, Expected: s.Extent.String(), StartedAt: at(s.Began), LastEventAt: at(s.LastEvent), LastEventSeq: s.Seq, HankPath: null(s.Hank),
-		NextCodon: null(s.Next), NextGate: null(s.NextGate), AwaitsLoop: null(s.Awaits), NextCommand: programsOwn(s.Command, s.Choices), NextAdvice: null(s.After),
+		NextCodon: null(s.Next), NextGate: null(s.NextGate), ExpiredGate: s.Expired, AwaitsLoop: null(s.Awaits), NextCommand: programsOwn(s.Command, s.Choices), NextAdvice: null(s.After),
 		ResumeCommand: null(s.Resume), FinishCommand: null(s.Finish), Decisions: decisionsOfStatus(s),
 		LiveCodon: recordOf(s.LiveCodon), LastCodon: recordOf(s.LastCodon), Hold: holdOf(s.Hold)}
 	if s.LiveCodon != nil {
