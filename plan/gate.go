@@ -52,7 +52,7 @@ func (g *Gate) Expiry() time.Duration {
 	return steps.Seconds(g.ExpiresAfter)
 }
 
-// Asks reports whether two gates ask a person for the same. How long they wait may differ.
+// Asks reports whether two gates ask a person for the same. How long they wait may differ: an open request is made again for that.
 func (g *Gate) Asks(o *Gate) bool {
 	return g.ID == o.ID && g.When == o.When && g.Kind == o.Kind && g.Summary == o.Summary && g.Artifact == o.Artifact
 }

@@ -207,6 +207,9 @@ func standing(s *state.State, g *plan.Gate, name string, e plan.Entry, loop plan
 		if r.Status == state.GatePending && failedAt(s, g) && !led(s, r.RunID) {
 			continue // this one was asked elsewhere
 		}
+		if r.Status == state.GatePending && r.Asked.ExpiresAfter != g.ExpiresAfter {
+			continue // it is asked again, and expires as the hank that was adopted since says
+		}
 		of := r.CodonID == e.CodonID || loop != "" // that of a loop stays, whichever codon is its first
 		if of && r.Gate == name && r.LoopID == loop && r.Checkpoint == judged && r.Lineage == s.Lineage && r.Asked.Asks(g) {
 			st.Request = r

@@ -339,6 +339,35 @@ func TestAnAnswer(t *testing.T) {
 
 // To the gate, the request is what it was; to before it, the work is another one; a no has
 // counted once.
+func TestAnOpenRequestHasTheExpiryOfThePlan(t *testing.T) {
+	t.Parallel()
+	for _, status := range []state.GateStatus{state.GatePending, state.GateApproved, state.GateRejected} {
+		entries := gated(1)
+		entries[0].Codon.Gate.ExpiresAfter = 60
+		w := newWorld(t, entries)
+		w.run("r")
+		w.complete()
+		w.ask("a-ok")
+		if status != state.GatePending {
+			w.answer("a-ok", status, "words")
+		}
+		before := At(w.s)
+		for _, adopted := range []float64{0, 30, 90, 60} {
+			entries[0].Codon.Gate.ExpiresAfter = adopted
+			text, err := json.Marshal(entries)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.s, err = w.s.WithPlan(text); err != nil {
+				t.Fatal(err)
+			}
+			if now, counts := At(w.s), adopted == 60 || status != state.GatePending; now.Name != before.Name || counts && (now.Request == nil) != (before.Request == nil) || !counts && now.Request != nil {
+				t.Errorf("%s, with an expiry of %gs: %+v, before %+v", status, adopted, now, before)
+			}
+		}
+	}
+}
+
 func TestWhatAMoveDoesToARequest(t *testing.T) {
 	t.Parallel()
 	a := state.CodonID("a")
