@@ -45,7 +45,7 @@ type Archiving struct {
 // Archived is what run has done. The failures of an archive never fail a
 // codon: what could not be archived is still in the workspace.
 type Archived struct {
-	Paths  []string // in the workspace, where they are no more
+	Paths  []string // in the workspace, where they are no more; also those of a run that was killed before the checkpoint
 	Failed []archiveProblem
 }
 
@@ -128,10 +128,11 @@ func (a Archiving) move(done *Archived) error {
 	if a.Visible != nil {
 		found.Files = slices.DeleteFunc(found.Files, func(rel string) bool { return !a.Visible(rel) })
 	}
+	manifest, err := layout.ReadManifest(a.FS, a.Layout.Manifest())
+	done.Paths = a.moved(root, manifest)
 	if len(found.Files) == 0 {
 		return nil
 	}
-	manifest, err := layout.ReadManifest(a.FS, a.Layout.Manifest())
 	if err != nil {
 		return err
 	}
@@ -159,6 +160,21 @@ func (a Archiving) move(done *Archived) error {
 		failpoint.Hit("archive.removed")
 	}
 	return nil
+}
+
+// moved are the files that a run which was killed before the checkpoint of the archive has moved.
+func (a Archiving) moved(root *os.Root, m layout.Manifest) (paths []string) {
+	for _, e := range m.Entries {
+		dir := strings.TrimSuffix(e.ArchivePath, "/"+e.SourcePath)
+		dir, _, _ = strings.Cut(strings.TrimPrefix(dir, layout.ArchiveName+"/"), "@again")
+		if own := dir == a.owner() || dir == a.formerOwner(); !own || e.CodonID != a.CodonID || e.CheckpointSHA != string(a.Checkpoint) {
+			continue
+		}
+		if _, err := root.Lstat(filepath.FromSlash(e.SourcePath)); errors.Is(err, fs.ErrNotExist) && !slices.Contains(paths, e.SourcePath) {
+			paths = append(paths, e.SourcePath)
+		}
+	}
+	return paths
 }
 
 // owner is the archive's directory of a codon or of a loop, as the compatible system has
