@@ -110,6 +110,9 @@ func Explain(s *state.State, id state.CodonID, moves func() []Move, undecided pl
 		}
 	}
 	e.Standing, e.Summary = standing(s, id, e.Attempts, undecided, crashed, now)
+	if asks, _ := gate.Ask(s, now); asks != "" && undecided == "" && s.PlanIndex(id) == s.Next() {
+		e.Summary += fmt.Sprintf("; the gate %s asks first", asks)
+	}
 	if s.Hold != nil && s.PlanIndex(id) == s.Next() && e.Standing != "running" {
 		e.Summary += "; the execution is held, and nothing runs before `hank release`"
 	}
@@ -328,9 +331,9 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, undecided pl
 	finished := s.Finished()
 	at, next := s.PlanIndex(id), len(finished)
 	entries := s.ExecutionPlan()
-	asks, refused := gate.At(s), (*gate.Standing)(nil)
-	if asks != nil && asks.Refused(now) {
-		asks, refused = nil, asks
+	refused := gate.At(s)
+	if refused != nil && !refused.Refused(now) {
+		refused = nil
 	}
 	var newest *state.Codon
 	if run := s.RunAtPosition(); run != nil && run.Len() > 0 && run.Codon(run.Len()-1).CodonID == id {
@@ -356,9 +359,6 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, undecided pl
 	case at >= 0 && at == next && newest != nil && newest.Interrupted != "":
 		return "interrupted", fmt.Sprintf("it was interrupted by %s, and `hank run` begins it again", interruption(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed && retry.Interrupted(s.RunAtPosition()) && retry.Of(s, s.RunAtPosition(), newest).Again:
-		if asks != nil && asks.Codon.CodonID == id {
-			return "failed", fmt.Sprintf("it failed (%s), and is tried again when its gate %s is passed, which asks first", reason(newest), asks.Name)
-		}
 		return "failed", fmt.Sprintf("it failed (%s), and is tried again: by its run while that is in progress, and else by `hank run`", reason(newest))
 	case at >= 0 && at == next && newest != nil && newest.Status == state.Failed && retry.Exhausted(s, s.RunAtPosition(), newest):
 		return "failed", fmt.Sprintf("it failed (%s), no retry is left, and its run is paused; `hank run` tries it again, with all its retries", reason(newest))
@@ -376,8 +376,6 @@ func standing(s *state.State, id state.CodonID, attempts []Attempt, undecided pl
 		return "next", "it is next: what it did before was left behind when the execution went back"
 	case at >= 0 && at == next && refused != nil:
 		return "waiting", fmt.Sprintf("it has not run yet: codon %s fails first, because its gate %s was not passed (%s)", refused.Codon.CodonID, refused.Name, refused.Why(now))
-	case at >= 0 && at == next && asks != nil:
-		return "next", fmt.Sprintf("it has not run yet and is next; the gate %s asks first", asks.Name)
 	case at >= 0 && at == next:
 		return "next", "it has not run yet and is next"
 	case at > next && newest != nil && newest.Interrupted != "":
