@@ -11,6 +11,7 @@ import (
 	"hank/internal/vfs"
 	"hank/plan"
 	"hank/plan/config"
+	"hank/plan/loop"
 	"hank/recovery"
 	"hank/recovery/datalist"
 	"hank/recovery/finding"
@@ -139,13 +140,10 @@ func (f *foreseen) begin(ctx context.Context, p *plan.Program, r request.Request
 // passGates foresees what becomes of the gates before the next codon: the run asks at one, or has
 // a codon fail for the answer that it got.
 func (f *foreseen) passGates(r request.Request, a request.Answers, st startpoint.Start) error {
-	if f.Awaits { // which other gates come depends on the verdict
-		if g := gate.OfEnded(f.State); g != nil {
-			f.asksAt(g)
-		}
-		return nil
-	}
 	run := &state.Run{RunID: "dry-run", Status: state.StatusRunning, StartingConditions: startpoint.Conditions(f.State, st, r.Mode, "")}
+	if f.Awaits {
+		return f.passUndecided(run)
+	}
 	for begun := false; ; {
 		now := time.Now()
 		g := gate.At(f.State)
@@ -195,24 +193,61 @@ func (f *foreseen) passGates(r request.Request, a request.Answers, st startpoint
 	}
 }
 
+// passUndecided foresees that the run asks at a gate before the next codon, whatever is decided about
+// the loop. Which other gates come depends on the verdict.
+func (f *foreseen) passUndecided(run *state.Run) error {
+	if g := gate.OfEnded(f.State); g != nil {
+		f.asksAt(g)
+		return nil
+	}
+	_, held, final := history.Awaited(f.State, f.Program)
+	of, now := final.LoopContext, time.Now()
+	var gates []*gate.Standing
+	for _, decided := range []loop.Decision{loop.Continue, loop.Stop} {
+		judged := &state.Judgement{CodonID: final.CodonID, LoopID: of.LoopID, Iteration: of.Iteration, Attempt: final.Attempt, Time: state.At(now), Verdict: loop.Verdict{Decision: decided}}
+		s, err := f.after(state.RunStarted{Run: run}, state.IterationJudged{RunID: held.RunID, Judgement: judged})
+		if err != nil {
+			return fmt.Errorf("loop %s: %w", of.LoopID, err)
+		}
+		g := gate.At(s)
+		if g == nil || g.Refused(now) || f.Bounds.Only || g.Gate.When == plan.Before && f.Bounds.Between(final, g.Codon) != "" {
+			return nil
+		}
+		gates = append(gates, g)
+	}
+	if f.asksAt(gates[0]); gates[0].Name != gates[1].Name {
+		f.Over = fmt.Sprintf("a gate comes first, which asks for an answer: %s if loop %s continues, %s if it is over", gates[0].Name, of.LoopID, gates[1].Name)
+	}
+	f.Ahead = gates[0].Gate.When == plan.Before && gates[1].Gate.When == plan.Before
+	return nil
+}
+
 // asksAt foresees that the run asks at a gate, and does nothing else.
 func (f *foreseen) asksAt(g *gate.Standing) {
 	f.Over, f.Code = fmt.Sprintf("the gate %s comes first, which asks for an answer", g.Name), exitcode.Waiting
 }
 
+// after is the state after some transitions, with the plan that it has then.
+func (f *foreseen) after(steps ...state.Transition) (*state.State, error) {
+	s := f.State
+	for _, t := range steps {
+		var err error
+		if s, err = state.Apply(s, s.Seq+1, t); err != nil {
+			return nil, err
+		}
+	}
+	return githistory.WithPlan(s, f.Program)
+}
+
 // fail is what the transitions with which a gate has its codon fail make of the state and of
 // the plan.
 func (f *foreseen) fail(g *gate.Standing, run state.RunID, steps []state.Transition) (final *state.Codon, err error) {
-	s := f.State
-	for _, t := range steps {
-		if s, err = state.Apply(s, s.Seq+1, t); err != nil {
-			return nil, fmt.Errorf("gate %s: %w", g.Name, err)
-		}
+	s, err := f.after(steps...)
+	if err != nil {
+		return nil, fmt.Errorf("gate %s: %w", g.Name, err)
 	}
+	f.State = s
 	final = s.Run(run).Codon(s.Run(run).Len() - 1)
-	if f.State, err = githistory.WithPlan(s, f.Program); err != nil {
-		return nil, err
-	}
 	f.Entries = nil
 	for _, e := range f.State.ExecutionPlan() {
 		f.Entries = append(f.Entries, e.Entry)
