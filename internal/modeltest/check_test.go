@@ -77,7 +77,7 @@ func (l *lane) checkPlace() {
 	if s.Next != nil {
 		is = *s.Next
 	}
-	if _, said := l.m.standing(); said == "rejected" && !at.failed && !at.cut { // its codon fails first
+	if _, said := l.m.standing(); said == "rejected" && !at.cut { // its codon fails first, once more where it has failed
 		next = ""
 	}
 	looping, _ := at.frozen.looping(at.next)
