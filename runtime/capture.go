@@ -18,8 +18,9 @@ import (
 // what it found. The first codon after a move is the first to look at what the
 // move has left and nobody had recorded, such as files that were ignored before; that
 // of a run, to look at the empty directories that the user has made since the last.
-// What a checkpoint has that has looked at more than the codon will stays in the base.
-// So does what the move could not bring back: see asMovedTo.
+// Where a checkpoint that has looked at more than the codon will is the base, the codon's own
+// looks at as much: what you have changed there since is no work of an attempt. What the move
+// could not bring back stays in the base: see asMovedTo.
 func (d *driver) capture(ctx context.Context, index int) error {
 	base, sel := d.x.State().Base, d.selection(index)
 	taken, moved := execution.Taken(d.x.State(), d.x.Store, base), d.moved
@@ -32,16 +33,12 @@ func (d *driver) capture(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
+	if covered { // nothing that the codon looks at is missing: a move has made the workspace
+		sel = taken
+	}
 	snap, err := d.x.SnapshotSince(ctx, d.still, sel, d.x.Head())
 	if err != nil {
 		return err
-	}
-	if covered && !execution.Covers(sel, taken) { // nothing that the codon looks at is missing: a move has made the workspace
-		if snap.Tree, err = checkpoint.Overlay(d.x.Store.DB, before.Tree, snap.Tree, func(string) bool { return true }); err != nil {
-			d.x.Store.Abort()
-			return err
-		}
-		snap.Empty = slices.Compact(slices.Sorted(slices.Values(slices.Concat(snap.Empty, emptydirs.Of(before)))))
 	}
 	if err := d.asMovedTo(ctx, snap); err != nil {
 		d.x.Store.Abort()

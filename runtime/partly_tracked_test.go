@@ -3,9 +3,12 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"hank/recovery/execution"
 	"hank/runtime/exitcode"
 	"hank/runtime/history"
 	"hank/runtime/internal/testkit"
@@ -95,6 +98,43 @@ func TestWhatIsNotTrackedIsNotToBeCommitted(t *testing.T) {
 	s.must(ModeRun, exitcode.Done)
 	if !changed() {
 		t.Error("not changed after codon b")
+	}
+}
+
+// What you have changed where no codon looks stays, also where a move has saved it before.
+func TestARetryLeavesAnEditThatNoCodonTracks(t *testing.T) {
+	t.Parallel()
+	s := partly(t)
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
+	s.mustRollback("initial")
+	s.mustUndo() // to the checkpoint of all files that was made before the rollback
+	work := s.workspace()
+	put(t, work, "data.txt", "edited\n")
+	testkit.Must(t, os.Remove(filepath.Join(work, "other/data.txt")))
+	put(t, work, "mine", "added\n")
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.StopAfter = 1 })
+	s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter = "a#1", 1 })
+	// Each attempt adds a line, and no attempt tracks the file.
+	if got := content(t, work, "data.txt"); got != "edited\na\n" || onDisk(work, "other/data.txt") || content(t, work, "mine") != "added\n" {
+		t.Errorf("data.txt is %q; the workspace: %v", got, s.tree())
+	}
+	if got := content(t, work, "out/new"); got != "a\na\n" {
+		t.Errorf("out/new is %q", got)
+	}
+}
+
+// An iteration that the plan does not have any more has tracked what its loop does.
+func TestWhatAnIterationTracksThatIsNotInThePlan(t *testing.T) {
+	t.Parallel()
+	s := partly(t)
+	s.must(ModeRun, exitcode.Done)
+	s.mustRollback("initial")
+	v := s.view().State
+	if v.PlanIndex("a#1") >= 0 {
+		t.Fatal("the plan has the second iteration")
+	}
+	if got := execution.Tracked(v, "a#1"); got.All || fmt.Sprint(got.Patterns) != "[out/**]" {
+		t.Errorf("a#1 tracks %+v", got)
 	}
 }
 

@@ -301,8 +301,8 @@ func (l *lane) compare(c listed, p *point) {
 				want = ""
 			}
 		}
-		if (p.kind == "manual" || p.kind == "tracked" && was[path] == n.entry()) && held[path] == n.entry() {
-			continue // the one takes what a person has changed, the other what the one before it has: docs/checkpoints.md
+		if (p.kind == "manual" || p.kind == "tracked") && held[path] == n.entry() {
+			continue // the one takes what a person has changed, the other what the one before it has looked at: docs/checkpoints.md
 		}
 		if held[path] != want {
 			l.fatalf("checkpoint %s (%s:%s) has %q as %q, and must have %q: the workspace had %v", c.SHA[:12], c.Kind, c.Codon, path, held[path], want, n)

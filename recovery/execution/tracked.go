@@ -15,16 +15,38 @@ import (
 )
 
 // Tracked is what the checkpoint of a codon takes: the union of the patterns
-// of the plan up to it. A codon that says nothing tracks everything.
+// of the plan up to it. A codon that says nothing tracks everything. Before that of an
+// iteration that the plan does not have yet, each codon of its loop has run.
 func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
 	var t Tracking
-	for _, e := range s.ExecutionPlan() {
+	entries := s.ExecutionPlan()
+	id, _, iterates := strings.Cut(string(upto), "#")
+	if iterates && s.PlanIndex(upto) < 0 {
+		upto = lastOfLoop(entries, plan.CodonID(id))
+	}
+	for _, e := range entries {
 		t.Track(e.Entry, s.Adopted)
 		if t.All || e.CodonID == upto {
 			break
 		}
 	}
 	return t.Selection
+}
+
+// lastOfLoop is the last codon of a plan that is of the same loop as one of the hank; empty:
+// the plan has none.
+func lastOfLoop(entries []*state.PlanEntry, id plan.CodonID) (last state.CodonID) {
+	var loop plan.CodonID
+	for _, e := range entries {
+		switch at := e.LoopContext; {
+		case at == nil:
+		case at.LoopID == loop:
+			last = e.CodonID
+		case e.Codon.ID == id:
+			loop, last = at.LoopID, e.CodonID
+		}
+	}
+	return last
 }
 
 // Tracking adds up what the codons of a plan track, one after the other. Its patterns are
