@@ -20,7 +20,7 @@ type foresight struct {
 }
 
 func foresee(fsys vfs.FS, root string) foresight {
-	v, err := read(fsys, root)
+	v, err := read(fsys, root, false)
 	return foresight{v, err}
 }
 

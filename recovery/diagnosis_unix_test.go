@@ -234,7 +234,7 @@ func TestAReaderReportsAnErrorThatWouldStopAnOpening(t *testing.T) {
 			err := fail(c)
 			fired.Store(fired.Load() || err != nil)
 			return err
-		}), root)
+		}), root, false)
 		if !fired.Load() {
 			break
 		}

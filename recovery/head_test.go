@@ -1,14 +1,18 @@
 package recovery
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hank/internal/vfs"
 	"hank/recovery/layout"
+	"hank/recovery/load"
 	"hank/state"
+	"hank/state/journal"
 )
 
 // where is all that is asked of a glance.
@@ -76,6 +80,9 @@ func TestAGlanceSaysWhatReadingSays(t *testing.T) {
 		}
 		if got, want := named(must(ReadNames(root))(t)), named(must(Read(root))(t).State); got != want {
 			t.Fatalf("%s, the names:\n%s\nby all:\n%s", when, got, want)
+		}
+		if known, whole := must(ReadKnown(root))(t), must(Read(root))(t); where(known) != where(whole) || told(t, known.State) != told(t, whole.State) {
+			t.Fatalf("%s, as viewers read it:\n%s\nby all:\n%s", when, where(known), where(whole))
 		}
 	}
 	ok(t, a.start())
@@ -177,6 +184,61 @@ func TestAHeadIsNotBelievedWhenAFileWasTouched(t *testing.T) {
 	ok(t, os.WriteFile(ref, []byte(string(s.InitialCheckpoint)+"\n"), 0o600))
 	if v.readSummary() {
 		t.Error("the head is believed, and a branch has moved")
+	}
+}
+
+// TestAViewerVerifiesWhatNobodyVouchesFor: damage of the journal that a file's identity shows, or
+// that a crash may have left, is reported as by those who read everything. What the writer of the
+// execution vouches for is left to them; the state is the same.
+func TestAViewerVerifiesWhatNobodyVouchesFor(t *testing.T) {
+	t.Parallel()
+	if _, told := vfs.Identify(vfs.OS, "head_test.go"); !told {
+		t.Skip("files cannot be told apart here")
+	}
+	root := filepath.Join(t.TempDir(), "x")
+	a := history(t, root, 12, CreateOptions{})
+	end := a.x.Journal.End()
+	a.close()
+	l := layout.Layout{Root: root}
+	if got := load.KnownEnd(vfs.OS, l, layout.Boot(), false); got != end {
+		t.Fatalf("at rest the writer vouches up to %+v; want %+v", got, end)
+	}
+	if got := load.KnownEnd(vfs.OS, l, "another boot", false); got != (journal.Place{}) {
+		t.Errorf("in another boot, %+v", got)
+	}
+	sound := must(Read(root))(t)
+	path := journal.Current(l.Events())
+	damaged := func(v *View) bool { return strings.Contains(fmt.Sprint(v.Report.Findings), "the journal is damaged") }
+	look := func(when string, want bool) {
+		t.Helper()
+		whole, known := must(Read(root))(t), must(ReadKnown(root))(t)
+		if !damaged(whole) {
+			t.Fatalf("%s, nothing is found by reading all", when)
+		}
+		if damaged(known) != want {
+			t.Errorf("%s, as viewers read it: %v", when, known.Report.Findings)
+		}
+		for _, v := range []*View{whole, known} {
+			if told(t, v.State) != told(t, sound.State) {
+				t.Errorf("%s, the state differs", when)
+			}
+		}
+	}
+	afterTick(t, path)
+	text, info := must(os.ReadFile(path))(t), must(os.Stat(path))(t)
+	text[len(text)/2] ^= 1
+	ok(t, os.WriteFile(path, text, 0o600))
+	ok(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+	look("when a byte was changed, and the time put back", true)
+	load.WriteHead(vfs.OS, l, layout.Boot(), sound.State, end) // the same, with nothing to see it by
+	look("when nothing shows it", false)
+	f := must(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
+	_, err := f.WriteString("{")
+	ok(t, errors.Join(err, f.Close()))
+	look("when a crash has left a part of an event", true)
+	reopenOnce(t, root)
+	if v := must(ReadKnown(root))(t); damaged(v) || told(t, v.State) != told(t, must(Read(root))(t).State) {
+		t.Errorf("after it was opened: %v", v.Report.Findings)
 	}
 }
 

@@ -156,7 +156,7 @@ func (f *countedFile) Read(p []byte) (int, error) {
 }
 
 // TestAReaderReadsTheNewestSegmentOnce: it is verified, and of what the state knows nothing is
-// read a second time; not by who follows it, either.
+// read a second time; not by who follows it, either. A viewer reads little of it.
 func TestAReaderReadsTheNewestSegmentOnce(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -170,13 +170,21 @@ func TestAReaderReadsTheNewestSegmentOnce(t *testing.T) {
 	left := a.close()
 
 	from := &counted{FS: vfs.OS, name: journal.Current(a.x.Layout.Events())}
-	v := must(read(from, root))(t)
+	v := must(read(from, root, false))(t)
 	if told(t, v.State) != told(t, left) {
 		t.Error("another state than what was left")
 	}
 	size := must(os.Stat(from.name))(t).Size()
 	if most := size + size/4; size < 3<<20 || from.bytes > most {
 		t.Errorf("%d bytes were read of a segment of %d, want %d at most", from.bytes, size, most)
+	}
+	from.bytes = 0
+	known := must(read(from, root, true))(t)
+	if _, can := vfs.Identify(vfs.OS, from.name); can && from.bytes > size/4 {
+		t.Errorf("a viewer read %d bytes of a segment of %d", from.bytes, size)
+	}
+	if told(t, known.State) != told(t, left) {
+		t.Error("a viewer has another state than what was left")
 	}
 	from.bytes = 0
 	if err := v.Journal.Tail(from, a.x.Layout.Events(), v.State.Seq+1).Next(func(journal.Event) error { return nil }); err != nil || from.bytes > size/4 {

@@ -46,7 +46,7 @@ func goThroughStages(ctx context.Context, x *execution.Execution, a githistory.C
 
 // foresee goes through the stages for a reader.
 func (v *View) foresee(a githistory.Comparison) {
-	s := subject{fs: v.fs, layout: v.Layout, meta: v.Meta, state: v.State, store: v.store, history: a, boot: layout.Boot(), trusted: v.flockTrusted(), copied: layout.IsCopy(v.fs, v.Meta, v.Layout.Root)}
+	s := subject{fs: v.fs, layout: v.Layout, meta: v.Meta, state: v.State, store: v.store, history: a, boot: layout.Boot(), trusted: lock.IsTrusted(v.Layout), copied: layout.IsCopy(v.fs, v.Meta, v.Layout.Root)}
 	stopped := false // an opening reports the first
 	for _, plan := range stages {
 		repairs, err := plan(&s)

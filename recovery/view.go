@@ -169,15 +169,19 @@ func (e *CreatingError) Error() string {
 }
 
 // Read looks at an execution. A state that cannot be read at all is a *DecisionError.
-func Read(root string) (*View, error) { return read(vfs.OS, root) }
+func Read(root string) (*View, error) { return read(vfs.OS, root, false) }
 
-func read(fsys vfs.FS, root string) (*View, error) {
+// ReadKnown is Read for viewers: of the journal's current segment, what the writer vouches for
+// is not verified, see load.KnownEnd. Damage that keeps size and times of the file is not found.
+func ReadKnown(root string) (*View, error) { return read(vfs.OS, root, true) }
+
+func read(fsys vfs.FS, root string, known bool) (*View, error) {
 	v, err := look(fsys, root)
 	if err != nil {
 		return nil, err
 	}
 	defer v.closeStore()
-	err = v.read()
+	err = v.read(known)
 	if v.Whole = true; err != nil {
 		return nil, err
 	}
@@ -190,11 +194,8 @@ func read(fsys vfs.FS, root string) (*View, error) {
 // has left in this boot; else it is Read.
 func ReadSummary(root string) (*View, error) {
 	v, err := look(vfs.OS, root)
-	if err != nil {
-		return nil, err
-	}
-	if v.readSummary() {
-		return v, nil
+	if err != nil || v.readSummary() {
+		return v, err
 	}
 	return Read(root)
 }
@@ -260,9 +261,12 @@ func (v *View) readSummary() bool {
 }
 
 // read reads the state from whichever source knows most of it.
-func (v *View) read() error {
-	meta := v.Meta
-	m, err := load.Load(v.fs, v.Layout, meta.Lineage, layout.Boot(), &v.Report)
+func (v *View) read(known bool) error {
+	meta, boot, end := v.Meta, layout.Boot(), journal.Place{}
+	if known {
+		end = load.KnownEnd(v.fs, v.Layout, boot, v.Live)
+	}
+	m, err := load.LoadFrom(v.fs, v.Layout, meta.Lineage, boot, end, &v.Report)
 	if err != nil {
 		return v.orOwner(fmt.Errorf("reading the state: %w", err))
 	}
@@ -555,16 +559,7 @@ func (v *View) LastSign() state.Time {
 
 // over asks what the next opening will, while nobody holds the execution.
 func (v *View) over(r *state.Run) (bool, string) {
-	return isOver(r, v.flockTrusted(), layout.IsCopy(v.fs, v.Meta, v.Layout.Root))
-}
-
-func (v *View) flockTrusted() bool {
-	dir, err := os.Open(v.Layout.Hankweave())
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	return lock.FlockTrusted(dir)
+	return isOver(r, lock.IsTrusted(v.Layout), layout.IsCopy(v.fs, v.Meta, v.Layout.Root))
 }
 
 // openStore opens the checkpoint store for reading: the stat cache is used and not written.

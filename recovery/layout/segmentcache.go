@@ -20,11 +20,16 @@ func Boot() string {
 // InspectJournal looks at an execution's journal and writes nothing. Closed
 // segments that an opening has found whole in this boot, and that nobody has
 // touched since, are not read again.
-func InspectJournal(l Layout) (journal.Opened, error) { return Inspect(vfs.OS, l, Boot()) }
+func InspectJournal(l Layout) (journal.Opened, error) {
+	return Inspect(vfs.OS, l, Boot(), journal.Place{})
+}
 
-// Inspect is InspectJournal in a file system and a boot.
-func Inspect(fsys vfs.FS, l Layout, boot string) (journal.Opened, error) {
-	return journal.InspectNew(fsys, l.Events(), knownSegments(fsys, l, boot))
+// Inspect is InspectJournal in a file system and a boot. Up to end, the current segment is not
+// read either.
+func Inspect(fsys vfs.FS, l Layout, boot string, end journal.Place) (journal.Opened, error) {
+	known := knownSegments(fsys, l, boot)
+	known.End = end
+	return journal.InspectNew(fsys, l.Events(), known)
 }
 
 func knownSegments(fsys vfs.FS, l Layout, boot string) journal.SegmentCache {

@@ -7,6 +7,8 @@
 //   - A snapshot is state.json or its backup, verified.
 //   - A lineage is what all sources of one execution have in common. A snapshot of
 //     another lineage does not count.
+//   - The known end is the place in the journal's current segment up to which the writer
+//     vouches for it. The head file has it, and viewers verify what comes after it.
 //
 // What it could not read, and why, is in the report. It takes no lock and does not look
 // into git, repairs nothing, and writes the head file alone, which nothing depends on.

@@ -96,9 +96,7 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 		return state.Summary{}, false
 	}
 	files, ok := trackedFiles(fsys, l)
-	current, told := vfs.Identify(fsys, journal.Current(l.Events()))
-	grown := live && current.Inode == h.Journal.Inode && current.Device == h.Journal.Device && current.Size > h.Journal.Size
-	if !ok || !told || !maps.Equal(files, h.Files) || !grown && current != h.Journal {
+	if !ok || !maps.Equal(files, h.Files) || !h.isOfJournal(fsys, l, live) {
 		return state.Summary{}, false
 	}
 	s, err := state.Unmarshal([]byte(h.State))
@@ -119,6 +117,25 @@ func ReadHead(fsys vfs.FS, l layout.Layout, boot string, live bool) (state.Summa
 		return err
 	})
 	return head, err == nil
+}
+
+// isOfJournal reports whether the segment that is written to is the one that the writer had
+// before it when it kept the head, and nobody else has changed it since, as far as its identity
+// tells: while a runtime is running, it may have grown.
+func (h *headFile) isOfJournal(fsys vfs.FS, l layout.Layout, live bool) bool {
+	current, told := vfs.Identify(fsys, journal.Current(l.Events()))
+	grown := live && current.Inode == h.Journal.Inode && current.Device == h.Journal.Device && current.Size > h.Journal.Size
+	return told && (grown || current == h.Journal)
+}
+
+// KnownEnd is up to where the writer of an execution vouches for the current segment of its
+// journal: it has verified or written all before, in this boot. The zero place: that cannot be
+// told, as after a crash. Whoever repairs or promises anything reads the lines all the same.
+func KnownEnd(fsys vfs.FS, l layout.Layout, boot string, live bool) journal.Place {
+	if h, ok := loadHead(fsys, l, boot); ok && h.isOfJournal(fsys, l, live) {
+		return h.End
+	}
+	return journal.Place{}
 }
 
 // ReadNames returns of a state what names are made of: see state.UnmarshalNames. It is false

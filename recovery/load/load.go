@@ -90,6 +90,11 @@ type StateFile struct {
 // Git, the last source, is asked when the store is open. An error means that a newer
 // hank was here, or that the disk cannot be read. boot is the machine's present boot.
 func Load(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Report) (Result, error) {
+	return LoadFrom(fsys, l, lineage, boot, journal.Place{}, rep)
+}
+
+// LoadFrom is Load that verifies the journal's current segment from a place on, see KnownEnd.
+func LoadFrom(fsys vfs.FS, l layout.Layout, lineage, boot string, end journal.Place, rep *finding.Report) (Result, error) {
 	m := Result{Lineage: lineage, OfGit: FromCheckpoints}
 	if _, err := fsys.Lstat(l.Importing()); err == nil {
 		m.OfGit = Imported
@@ -110,7 +115,7 @@ func Load(fsys vfs.FS, l layout.Layout, lineage, boot string, rep *finding.Repor
 		m.Traces, m.Rebase = true, "the journal is Hankweave's"
 		return m.takeSnapshot(sameLineage(snaps, lineage, rep), rep), nil
 	}
-	found, err := layout.Inspect(fsys, l, boot)
+	found, err := layout.Inspect(fsys, l, boot, end)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		m.Rebase = "the journal was gone"

@@ -105,3 +105,13 @@ func IsHeld(l layout.Layout) bool {
 	// the moment until it executes its program.
 	return retryFor(patience, flock.Shared, dir) != nil
 }
+
+// IsTrusted is FlockTrusted of the directory of an execution.
+func IsTrusted(l layout.Layout) bool {
+	dir, err := flock.OpenDir(l.Hankweave())
+	if err != nil {
+		return false
+	}
+	defer flock.Close(dir)
+	return FlockTrusted(dir)
+}

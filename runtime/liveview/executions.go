@@ -79,7 +79,7 @@ func (l *List) Read() (*Executions, error) {
 
 // read reads an execution; nil: it cannot be read, or is another one.
 func (l *List) read(e registry.Entry) *report.Status {
-	v, err := recovery.Read(e.Root)
+	v, err := recovery.ReadKnown(e.Root)
 	if err != nil || v.State.Lineage != e.Lineage {
 		return nil
 	}

@@ -89,7 +89,7 @@ func (f *Follower) read(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Dir(l.State())); err != nil {
 		return fmt.Errorf("there is no execution in %s any more", f.root)
 	}
-	v, err := recovery.Read(f.root)
+	v, err := recovery.ReadKnown(f.root)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func Read(v *recovery.View) *Estimate {
 	if v.Head.Done == 0 || v.Head.Done > mostSettled || next == "" || v.Head.Bill().Paid() == 0 {
 		return nil
 	}
-	whole, err := recovery.Read(v.Layout.Root)
+	whole, err := recovery.ReadKnown(v.Layout.Root)
 	if err != nil {
 		return nil
 	}

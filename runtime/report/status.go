@@ -297,7 +297,7 @@ func (s *Status) waits(v *recovery.View, now time.Time) {
 	}
 	w := usagelimit.After(s.LastCodon)
 	if run := v.State.Newest(); w == nil && run != nil && run.Len() == 0 && run.StartingConditions.Reason == state.ReasonContinue {
-		if whole, err := recovery.Read(v.Layout.Root); err == nil {
+		if whole, err := recovery.ReadKnown(v.Layout.Root); err == nil {
 			w = usagelimit.Of(whole.State)
 		}
 	}
@@ -313,7 +313,7 @@ func (s *Status) warnOfCrashes(v *recovery.View) {
 	if v.Live || run == nil || run.Status != state.StatusCrashed || run.StartedBy == nil || !run.StartedBy.Unattended {
 		return
 	}
-	if whole, err := recovery.Read(v.Layout.Root); err == nil {
+	if whole, err := recovery.ReadKnown(v.Layout.Root); err == nil {
 		v = whole
 	}
 	if s.loop = verdict.CrashLoop(v.State); s.loop != nil {
@@ -524,7 +524,7 @@ func (s *Status) finishing(v *recovery.View, in config.Layers) {
 	if len(s.CutOff) == 0 || v.Live || v.Blocked != nil {
 		return
 	}
-	if whole, err := recovery.Read(v.Layout.Root); err == nil {
+	if whole, err := recovery.ReadKnown(v.Layout.Root); err == nil {
 		s.finishingOf(whole, in)
 	}
 }
@@ -560,7 +560,7 @@ func (s *Status) gates(v *recovery.View, now time.Time) {
 	// What counts of gates, and what follows a codon that has ended, takes all records.
 	if ended || len(v.State.Gates) > 0 || gate.MayCome(v.Head) {
 		if !v.Whole {
-			if whole, err := recovery.Read(v.Layout.Root); err == nil {
+			if whole, err := recovery.ReadKnown(v.Layout.Root); err == nil {
 				v = whole
 			}
 		}

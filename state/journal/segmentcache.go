@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 type SegmentCache struct {
 	Boot     string                  `json:"boot"` // never empty
 	Segments map[string]KnownSegment `json:"segments"`
+	// End is up to where the current segment is taken for whole and not read, for those who
+	// only read; the zero place: all of it is read.
+	End Place `json:"-"`
 }
 
 // KnownSegment is one of them.
@@ -64,6 +68,24 @@ func (s *survey) skip(fsys vfs.FS, dir, name string) bool {
 	return true
 }
 
+// leap passes over what is known of the current segment, behind its header: the lines go on at
+// the end of it. Where the header is that of another segment it does nothing.
+func (s *survey) leap(f io.ReadSeeker, l *lines) error {
+	seg, end := s.current(), s.known.End
+	if end.First != seg.First || end.Offset <= l.off+l.size || end.Last < end.First || seg.keep >= 0 {
+		return nil
+	}
+	if _, err := f.Seek(end.Offset, io.SeekStart); err != nil {
+		return err
+	}
+	s.event(seg, end.First)
+	s.event(seg, end.Last)
+	s.place(end.Offset)
+	l.r.Reset(f)
+	l.off, l.size = end.Offset, 0
+	return nil
+}
+
 // learn remembers a closed segment whose reading has found nothing wrong with
 // it, and whose file was id before.
 func (s *survey) learn(fsys vfs.FS, dir string, id vfs.Identity, damage int) {
@@ -77,7 +99,7 @@ func (s *survey) learn(fsys vfs.FS, dir string, id vfs.Identity, damage int) {
 }
 
 // Known returns what is known now of the segments that were read or skipped.
-func (o *Opened) Known(boot string) SegmentCache { return SegmentCache{boot, o.learnt} }
+func (o *Opened) Known(boot string) SegmentCache { return SegmentCache{Boot: boot, Segments: o.learnt} }
 
 // Marshal returns the text of what is known, for ParseKnown.
 func (k SegmentCache) Marshal() ([]byte, error) {

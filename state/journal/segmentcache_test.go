@@ -192,3 +192,72 @@ func TestABaseAmongKnownSegmentsCounts(t *testing.T) {
 		t.Error("no segment begins with a base")
 	}
 }
+
+// TestTheCurrentSegmentIsReadFromWhereItIsKnown: what is found is what a whole reading finds.
+// Damage before that place is not found, and is read by nobody as an event; where there is any
+// behind it, all is read.
+func TestTheCurrentSegmentIsReadFromWhereItIsKnown(t *testing.T) {
+	t.Parallel()
+	m := newDisk(t)
+	j := fill(t, m, 30, 2500)
+	j.segmentSize = segmentSize
+	end := j.End()
+	if end.First < 2 || end.Last-end.First < 4 {
+		t.Fatalf("the current segment has the events %d to %d", end.First, end.Last)
+	}
+	must(t, j.Append(events(31, 40)...))
+	must(t, j.Close())
+	good := get(t, m, current)
+	look := func(known Place) Opened {
+		t.Helper()
+		o, err := InspectNew(m, dir, SegmentCache{End: known})
+		must(t, err)
+		return o
+	}
+	found := func(o Opened) Opened { o.places = nil; return without(o) }
+	whole := look(Place{})
+	read := func(o Opened, from uint64) (list []Event, err error) {
+		err = o.Read(m, dir, from, func(e Event) error { list = append(list, e); return nil })
+		return list, err
+	}
+	for what, known := range map[string]Place{
+		"the known end":              end,
+		"the end of another segment": {First: end.First - 1, Last: end.Last, Offset: end.Offset},
+		"no end of a line":           {First: end.First, Last: end.Last, Offset: end.Offset - 3},
+		"another event":              {First: end.First, Last: end.Last - 1, Offset: end.Offset},
+	} {
+		o := look(known)
+		if !reflect.DeepEqual(found(o), found(whole)) {
+			t.Errorf("%s: %+v\nwant %+v", what, o, whole)
+		}
+		for _, from := range []uint64{1, end.First, end.Last, end.Last + 1, 36, 41} {
+			if list, err := read(o, from); err != nil || !isStory(list, from, 40) {
+				t.Errorf("%s, from event %d: %d events, %v", what, from, len(list), err)
+			}
+		}
+	}
+	flipped := func(at ...int64) {
+		bad := bytes.Clone(good)
+		for _, i := range at {
+			bad[i] ^= 1
+		}
+		put(t, m, current, bad)
+	}
+	flipped(end.Offset - 20)
+	if o := look(end); !reflect.DeepEqual(found(o), found(whole)) {
+		t.Errorf("damage before the known end: %+v", o)
+	} else if list, err := read(o, end.Last+1); err != nil || !isStory(list, 31, 40) {
+		t.Errorf("after it: %d events, %v", len(list), err)
+	} else if list, err := read(o, end.First); err == nil || !isStory(list, end.First, end.Last-1) {
+		t.Errorf("over it: %d events, %v", len(list), err)
+	}
+	if o := look(Place{}); o.Whole() {
+		t.Error("a whole reading finds nothing")
+	}
+	for what, at := range map[string][]int64{"damage behind it": {end.Offset + 20}, "on both sides": {end.Offset - 20, end.Offset + 20}, "at the end": {int64(len(good)) - 5}} {
+		flipped(at...)
+		if o, want := look(end), look(Place{}); !reflect.DeepEqual(o, want) || len(o.Damage) == 0 && o.Torn == nil {
+			t.Errorf("%s: %+v\nwant %+v", what, o, want)
+		}
+	}
+}

@@ -128,6 +128,10 @@ func inspect(fsys vfs.FS, dir string, known SegmentCache, now time.Time) (Opened
 	if s.start < len(o.Ranges) && o.Ranges[s.start].First == o.Base {
 		o.Last = o.Ranges[s.start].Last
 	}
+	if known.End.Offset > 0 && (len(o.Damage) > 0 || o.Torn != nil) { // where it begins is to be told
+		known.End = Place{}
+		return inspect(fsys, dir, known, now)
+	}
 	return o, nil
 }
 
@@ -177,6 +181,10 @@ func (s *survey) segment(fsys vfs.FS, dir, name string, last bool) error {
 		}
 		if err != nil {
 			s.unreadable(l, err)
+		} else if last && p.isHeader() {
+			if err := s.leap(f, l); err != nil {
+				return err
+			}
 		}
 	}
 	s.end(l.off, last)
