@@ -37,7 +37,7 @@ type View struct {
 
 // of is the view of an execution that was read whole at a time.
 func of(v *recovery.View, at time.Time, option string) *View {
-	out := &View{Execution: v.Layout.Root, Option: option, Seq: v.State.Seq, At: at, Live: v.Live, State: v.State, Plan: planview.Of(v), base: v}
+	out := &View{Execution: v.Layout.Root, Option: option, Seq: v.State.Seq, At: at, Live: v.Live, State: v.State, Plan: planview.WithoutCodons(v), base: v}
 	if run := v.State.Newest(); run != nil {
 		out.gone = v.Crashed(run)
 	}

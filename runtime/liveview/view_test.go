@@ -21,6 +21,7 @@ import (
 	"hank/runtime/exitcode"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/report"
+	"hank/runtime/report/planview"
 	"hank/runtime/request"
 	"hank/runtime/reset"
 	"hank/runtime/verdict"
@@ -208,7 +209,11 @@ func TestALoopIsFolded(t *testing.T) {
 	run(request.ModeRun, exitcode.Failed)
 	v, err := recovery.Read(root)
 	testkit.Must(t, err)
-	tree := of(v, time.Time{}, "").Tree()
+	view := of(v, time.Time{}, "")
+	tree, full := view.Tree(), planview.Of(v)
+	if full.Codons, full.Sessions = view.Plan.Codons, view.Plan.Sessions; len(full.Codons) != 0 || !reflect.DeepEqual(view.Plan, full) || len(full.Loops) != 1 {
+		t.Errorf("the plan: %+v; want %+v", view.Plan, full)
+	}
 	names := func(open func(state.CodonID) bool) (out []string) {
 		for _, r := range tree.Rows(open) {
 			name := string(r.Codon)

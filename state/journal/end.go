@@ -46,7 +46,9 @@ func ReadAfter(fsys vfs.FS, dir string, at Place, fn func(Event) error) error {
 	if _, err := f.Seek(at.Offset, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
-	for l := newLines(f, at.Offset); ; {
+	l := newLines(f, at.Offset)
+	defer l.release()
+	for {
 		text, err := l.next()
 		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
 			return nil

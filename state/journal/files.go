@@ -92,7 +92,9 @@ func firstOf(fsys vfs.FS, name string) (uint64, error) {
 		return 0, err
 	}
 	defer f.Close()
-	for l := newLines(f, 0); ; {
+	l := newLines(f, 0)
+	defer l.release()
+	for {
 		text, err := l.next()
 		if err == io.EOF || err == errTorn {
 			return 0, nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"sync"
 )
 
 // lines reads a segment line by line.
@@ -15,8 +16,20 @@ type lines struct {
 	long  []byte
 }
 
+// buffers are those that nobody reads through: who follows a journal looks at its files several
+// times a second, and mostly finds nothing.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+
 func newLines(r io.Reader, off int64) *lines {
-	return &lines{r: bufio.NewReaderSize(r, 64<<10), limit: maxLine, off: off}
+	b := buffers.Get().(*bufio.Reader)
+	b.Reset(r)
+	return &lines{r: b, limit: maxLine, off: off}
+}
+
+// release gives the buffer back, and with it the last line.
+func (l *lines) release() {
+	l.r.Reset(nil)
+	buffers.Put(l.r)
 }
 
 var (

@@ -237,7 +237,9 @@ func (p *pass) segment(name string, off int64) error {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
 	p.end = off
-	for l := newLines(f, off); ; {
+	l := newLines(f, off)
+	defer l.release()
+	for {
 		text, err := l.next()
 		switch err {
 		case nil:

@@ -164,6 +164,7 @@ func (s *survey) segment(fsys vfs.FS, dir, name string, last bool) error {
 	}
 	defer f.Close()
 	l := newLines(f, 0)
+	defer l.release()
 	for {
 		text, err := l.next()
 		if err == io.EOF {

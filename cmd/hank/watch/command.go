@@ -211,8 +211,8 @@ func full(c *cli.Context, root string) error {
 	if !m.screen.Colour {
 		profile = colorprofile.ASCII
 	}
-	if os.Getenv("GOGC") == "" { // it is open for hours, and has little to do
-		debug.SetGCPercent(50)
+	if os.Getenv("GOGC") == "" { // it is open for hours, and makes little garbage: see decision 309
+		debug.SetGCPercent(25)
 	}
 	p := tea.NewProgram(m, tea.WithContext(c.Context), tea.WithColorProfile(profile), tea.WithFPS(framesPerSecond()))
 	_, err := p.Run()

@@ -119,7 +119,12 @@ func Initial(path string, program *plan.Program) *Plan {
 }
 
 // Of is the plan of an execution, with what has run; nil if it has none yet.
-func Of(v *recovery.View) *Plan {
+func Of(v *recovery.View) *Plan { return of(v, true) }
+
+// WithoutCodons is Of that makes no list of the codons and sessions, and measures no prompt.
+func WithoutCodons(v *recovery.View) *Plan { return of(v, false) }
+
+func of(v *recovery.View, codons bool) *Plan {
 	ahead, undecided := history.Ahead(v)
 	entries := ahead.ExecutionPlan()
 	if len(entries) == 0 {
@@ -143,6 +148,10 @@ func Of(v *recovery.View) *Plan {
 	x := expander{plan: p, adopted: v.State.Adopted, prompts: map[plan.CodonID]*Prompt{}, loops: map[plan.CodonID]bool{}}
 	x.program, p.Unread = frozen(v)
 	for i, e := range entries {
+		if !codons {
+			x.loop(e.Entry)
+			continue
+		}
 		entry := x.entry(i, e.Entry)
 		entry.Next = i == next && !unknown
 		if at := newest[e.CodonID]; at.Codon != nil && (i < next || i == next && !at.Codon.Settled()) {
@@ -198,8 +207,8 @@ func (x *expander) entry(i int, e plan.Entry) Planned {
 	}
 	if l := e.LoopContext; l != nil {
 		p.LoopID, p.Iteration = l.LoopID, &l.Iteration
-		x.loop(e)
 	}
+	x.loop(e)
 	x.share(e)
 	return p
 }
@@ -250,12 +259,12 @@ func (x *expander) closeSession() {
 	x.session = nil
 }
 
-// loop notes the loop around an entry, the first time.
+// loop notes the loop around an entry, if there is one, the first time.
 func (x *expander) loop(e plan.Entry) {
-	id := e.LoopContext.LoopID
-	if x.loops[id] || x.program == nil {
+	if e.LoopContext == nil || x.program == nil || x.loops[e.LoopContext.LoopID] {
 		return
 	}
+	id := e.LoopContext.LoopID
 	around := x.program.Loop(id)
 	if around == nil { // the plan was made from another hank
 		return
