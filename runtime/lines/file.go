@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 )
+
+// buffers are those of Window that are not in use: each frame of a viewer takes one.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
 
 // File is a text file that may grow. It is used by one goroutine at a time.
 type File struct {
@@ -99,7 +103,9 @@ func (f *File) Window(line, n, most int, fn func(line int, text []byte, size int
 		return nil
 	}
 	offset, at := f.index.begin(line)
-	in := bufio.NewReaderSize(io.NewSectionReader(f.file, offset, max(0, f.size-offset)), 64<<10)
+	in := buffers.Get().(*bufio.Reader)
+	defer buffers.Put(in)
+	in.Reset(io.NewSectionReader(f.file, offset, max(0, f.size-offset)))
 	var text []byte
 	for ; at < line+n; at++ {
 		keep := most

@@ -205,6 +205,7 @@ type Row struct {
 // Rows are the nodes in their order. Of a loop that is not open, the newest iteration that has
 // begun is drawn alone, and without a row of its own. open may be nil: none is.
 func (t *Tree) Rows(open func(loop state.CodonID) bool) (rows []Row) {
+	rows = make([]Row, 0, len(t.Nodes))
 	for _, n := range t.Nodes {
 		if !n.IsLoop() {
 			rows = append(rows, Row{Node: n})
