@@ -19,7 +19,7 @@ func TestAFloatIsRoundedHalfToEven(t *testing.T) {
 func TestPeopleReadAmountsInCents(t *testing.T) {
 	for amount, want := range map[state.USD]string{
 		0: "$0.00", state.Dollar: "$1.00", state.Dollars(0.8): "$0.80", state.Dollars(2.109): "$2.11", state.Dollars(0.01): "$0.01", state.Dollars(0.0149): "$0.01",
-		state.Dollars(0.0031): "$0.0031", state.Dollars(0.00999): "$0.00999", 1: "$0.000000001", state.Dollars(1234.5): "$1234.50", -state.Dollars(0.8): "-$0.80",
+		state.Dollars(0.0031): "$0.0031", state.Dollars(0.00999): "$0.00999", 1: "$0.000000001", state.Dollars(1234.5): "$1,234.50", state.Dollars(1234567): "$1,234,567.00", -state.Dollars(0.8): "-$0.80",
 	} {
 		if got := amount.Text(); got != want {
 			t.Errorf("%d is %s, want %s", amount, got, want)

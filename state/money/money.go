@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -49,7 +50,7 @@ func (u USD) String() string {
 	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%09d", frac), "0")
 }
 
-// Text is the amount for people: $0.80. It is rounded to cents; what is less than
+// Text is the amount for people: $0.80, $1,250.00. It is rounded to cents; what is less than
 // one cent has all its decimals.
 func (u USD) Text() string {
 	const cent = Dollar / 100
@@ -60,7 +61,7 @@ func (u USD) Text() string {
 		return "$" + u.String()
 	}
 	cents := (u + cent/2) / cent
-	return fmt.Sprintf("$%d.%02d", cents/100, cents%100)
+	return fmt.Sprintf("$%s.%02d", humanize.Comma(int64(cents/100)), cents%100)
 }
 
 // Of is a part of an amount for people: $0.80 of $2.00.
