@@ -90,7 +90,7 @@ func blockedBy(s *report.Status) string {
 
 func failureOf(s *report.Status) string {
 	if k := s.LastCodon; k != nil && k.Status == state.Failed && k.FailureReason != nil {
-		return string(k.CodonID) + report.During(k) + ": " + report.FailureLine(k.FailureReason)
+		return string(k.CodonID) + report.During(k) + ": " + verdict.FailureLine(k.FailureReason)
 	}
 	return report.FirstLine(s.EndDetail)
 }

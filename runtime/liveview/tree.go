@@ -2,7 +2,6 @@ package liveview
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"hank/plan"
@@ -139,7 +138,7 @@ func (n *Node) record(v *View, at state.LineageEntry) {
 	n.Status, n.Checkpoint = at.Codon.Status, at.Codon.Checkpoint()
 	n.Verdict, n.But = verdict.OfCodon(at.Codon, v.OfRun(at.Run)), verdict.Qualification(at.Codon)
 	if f := at.Codon.FailureReason; f != nil {
-		n.Why, _, _ = strings.Cut(strings.TrimSpace(f.Message), "\n")
+		n.Why = verdict.FailureLine(f)
 	}
 }
 

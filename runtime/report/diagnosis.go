@@ -353,7 +353,7 @@ func happened(s Status, option string) string {
 		return "the last run crashed"
 	case verdict.Failed:
 		if last != nil && last.FailureReason != nil {
-			return fmt.Sprintf("codon %s failed: %s", last.CodonID, FailureLine(last.FailureReason))
+			return fmt.Sprintf("codon %s failed: %s", last.CodonID, verdict.FailureLine(last.FailureReason))
 		}
 		return "the last run failed"
 	case verdict.Refused:

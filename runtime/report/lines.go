@@ -56,7 +56,7 @@ func (s *Status) Lines(now time.Time, option string) (lines []Line) {
 			line(string(word), "%s%s", last.CodonID, During(last))
 			break
 		}
-		line(string(word), "%s%s: %s", last.CodonID, During(last), verdict.Beside(word, FailureLine(last.FailureReason)))
+		line(string(word), "%s%s: %s", last.CodonID, During(last), verdict.Beside(word, verdict.FailureLine(last.FailureReason)))
 	case s.EndDetail != "" && s.EndReason == state.EndBudget && !s.movedAway():
 		line("budget", "%s", verdict.Beside(verdict.Budget, FirstLine(s.EndDetail)))
 	case s.EndDetail != "" && s.Verdict == verdict.Paused:

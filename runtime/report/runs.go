@@ -257,7 +257,7 @@ func (a Attempt) Why() string {
 	if text != "" {
 		text += ": "
 	}
-	return text + verdict.Beside(word, FailureLine(a.FailureReason))
+	return text + verdict.Beside(word, verdict.FailureLine(a.FailureReason))
 }
 
 // Evidence is how the failure was recognized, as far as its record has that, and

@@ -25,17 +25,6 @@ func FirstLine(text string) string {
 	return first
 }
 
-// FailureLine is a failure in one line. Of what a script has said it is the last line, as the shell
-// ends with the command that failed.
-func FailureLine(f *state.FailureReason) string {
-	first, rest, _ := strings.Cut(strings.TrimSpace(f.Message), "\n")
-	what, _, said := strings.Cut(first, ": ")
-	if rest == "" || !said || !strings.HasPrefix(f.Rule, "exit:") {
-		return FirstLine(f.Message)
-	}
-	return what + ": … " + rest[strings.LastIndexByte(rest, '\n')+1:]
-}
-
 var fullSHA = lazyregexp.New(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 // ShortNames is a text in which checkpoints are named as they are printed.

@@ -76,3 +76,17 @@ func About(out Outcome) string {
 	}
 	return fmt.Sprintf("codon %s: %s", out.Codon, detail)
 }
+
+// FailureLine is a failure in one line. Of what a script has said it is the last line, as the shell
+// ends with the command that failed.
+func FailureLine(f *state.FailureReason) string {
+	first, rest, more := strings.Cut(strings.TrimSpace(f.Message), "\n")
+	what, _, said := strings.Cut(first, ": ")
+	switch {
+	case !more:
+		return first
+	case !said || !strings.HasPrefix(f.Rule, "exit:"):
+		return first + " …"
+	}
+	return what + ": … " + rest[strings.LastIndexByte(rest, '\n')+1:]
+}

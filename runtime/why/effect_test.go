@@ -70,3 +70,12 @@ func TestWhetherThePlanContinued(t *testing.T) {
 		}
 	}
 }
+
+// TestAReasonIsOneLine: of what a script has said it is the last line, as everywhere else.
+func TestAReasonIsOneLine(t *testing.T) {
+	t.Parallel()
+	c := &state.Codon{CodonID: "a", Status: state.Failed, FailureReason: &state.FailureReason{Rule: "exit:3", Message: "the script ended with exit status 3: first\nsecond\nlast"}}
+	if _, text := effect(c, nil, &state.Run{Status: state.StatusRunning}, false); !strings.Contains(text, "(the script ended with exit status 3: … last)") {
+		t.Error(text)
+	}
+}

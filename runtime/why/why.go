@@ -18,6 +18,7 @@ import (
 	"hank/runtime/gate"
 	"hank/runtime/harness"
 	"hank/runtime/retry"
+	"hank/runtime/verdict"
 	"hank/state"
 	"hank/state/journal"
 )
@@ -450,7 +451,7 @@ func reason(c *state.Codon) string {
 	if c.FailureReason == nil {
 		return "no reason is recorded"
 	}
-	return c.FailureReason.Message
+	return verdict.FailureLine(c.FailureReason)
 }
 
 // interruption is what interrupted a record, in words.

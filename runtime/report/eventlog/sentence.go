@@ -197,7 +197,7 @@ func codonSentence(k *state.Codon, option string) string {
 			what += ", " + more
 		}
 		if f := report.ShownCodon(k, option).FailureReason; f != nil {
-			what += ": " + report.FailureLine(f)
+			what += ": " + verdict.FailureLine(f)
 		}
 	case k.Settling != nil:
 		what = "its work has ended, and its checkpoint is made"
