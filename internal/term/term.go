@@ -42,7 +42,7 @@ func Bytes(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
 
 // Age is how long ago something was: 5 minutes ago.
 func Age(then, now time.Time) string {
-	if d := now.Sub(then); d >= 0 && d < time.Minute {
+	if d := now.Sub(then); d > -time.Second && d < time.Minute {
 		return fmt.Sprintf("%ds ago", int(d.Seconds()))
 	}
 	return humanize.RelTime(then, now, "ago", "from now")

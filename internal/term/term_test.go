@@ -46,6 +46,7 @@ func TestFiguresForPeople(t *testing.T) {
 	for got, want := range map[string]string{
 		Age(now.Add(-5*time.Second), now):        "5s ago",
 		Age(now.Add(-3*time.Hour), now):          "3 hours ago",
+		Age(now.Add(time.Millisecond), now):      "0s ago", // of two clocks, one was read later
 		Duration(3*time.Minute + 12*time.Second): "3m12s",
 		Duration(1234 * time.Millisecond):        "1.2s",
 		Bytes(12_000_000):                        "12 MB",
