@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hank/internal/advice"
@@ -27,10 +28,30 @@ type machine struct {
 // row is an execution in a list.
 type row struct {
 	liveview.Execution
-	ID        string
-	Used      string // when it was last heard of in a run, or else used
-	EndsWait  string // the command that ends its wait for a provider; empty: it does not wait in a run
-	Decisions []output.Decision
+	ID   string
+	Used string // when it was last heard of in a run, or else used
+	todo
+}
+
+// todo is what a person can do for an execution that needs one.
+type todo struct {
+	Next, Before string // the command that continues, and what must be done first
+	EndsWait     string // the command that ends its wait for a provider; empty: it does not wait in a run
+	Decisions    []output.Decision
+}
+
+func todoOf(e liveview.Execution) (t todo) {
+	t.Decisions = output.StatusOf(e.Status).Decisions
+	if e.Need != nil {
+		t.Next = e.Need.Command
+	}
+	if first, is := strings.CutPrefix(t.Next, e.Status.Command); is && e.Status.Command != "" {
+		t.Next, t.Before = e.Status.Command, first
+	}
+	if e.Live && e.Waiting != nil {
+		t.EndsWait = advice.Render("`hank run --now`", " -e "+shell.Quote(e.Status.Execution))
+	}
+	return t
 }
 
 // mostListed is how many executions a list has: those that need a person, and the newest.
@@ -47,12 +68,9 @@ func (p *Pages) ofMachine(out *bytes.Buffer, at Place) ([]byte, error) {
 		if e.Need != nil {
 			m.Needs++
 		}
-		r := row{Execution: e, ID: nameOf(e.Status.Execution), Used: "used " + term.Age(e.LastUsed, m.At), Decisions: output.StatusOf(e.Status).Decisions}
-		if e.Live && e.LastEvent != nil {
+		r := row{Execution: e, ID: nameOf(e.Status.Execution), Used: "used " + term.Age(e.LastUsed, m.At), todo: todoOf(e)}
+		if e.LastEvent != nil && (e.Live || e.LastEvent.After(e.LastUsed)) {
 			r.Used = "last event " + term.Age(*e.LastEvent, m.At)
-		}
-		if e.Live && e.Waiting != nil {
-			r.EndsWait = advice.Render("`hank run --now`", " -e "+shell.Quote(e.Status.Execution))
 		}
 		m.Rows = append(m.Rows, r)
 	}

@@ -51,7 +51,7 @@ type sumBar struct {
 
 // costLine is what was spent until when.
 type costLine struct {
-	Points   string // of a polyline, in a box of 1000 by 200
+	Points   string // of a polyline, in a box of 1020 by 200
 	Area     string // the same, down to the ground
 	Limit    float64
 	Most     state.USD
@@ -59,8 +59,12 @@ type costLine struct {
 	Timeline *timeline
 }
 
-// height is that of the line of costs.
-const height = 200
+// height is that of the line of costs, and behind how much room it has after the last time: there
+// the last sum is seen, which is often only known at that time.
+const (
+	height = 200
+	behind = 20
+)
 
 // errNotAsked: a page reads the records, and has no index written.
 var errNotAsked = errors.New("the page sums up the records")
@@ -123,9 +127,9 @@ func (e *execution) costLine() *costLine {
 		sum += s.cost
 		points = append(points, fmt.Sprintf("%.1f,%.1f", x, y(sum)))
 	}
-	points = append(points, fmt.Sprintf("%d,%.1f", width, y(sum)))
+	points = append(points, fmt.Sprintf("%d,%.1f", width+behind, y(sum)))
 	l.Points = strings.Join(points, " ")
-	l.Area = l.Points + fmt.Sprintf(" %d,%d", width, height)
+	l.Area = l.Points + fmt.Sprintf(" %d,%d", width+behind, height)
 	l.Limit = y(e.Status.Limits.MaxDollars)
 	return l
 }

@@ -59,7 +59,7 @@ func Find(id string) (string, error) {
 			return e.Root, nil
 		}
 	}
-	return "", fmt.Errorf("%w: the execution %q is not known to this machine any more", ErrNoPlace, id)
+	return "", fmt.Errorf("%w: the execution %q is not known to this machine", ErrNoPlace, id)
 }
 
 // Split returns the execution that a path is about, and the rest of the path; empty: it is

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"hank/internal/term"
+	"hank/internal/vfs"
+	"hank/recovery/layout"
 	"hank/runtime/liveview"
 	"hank/runtime/logview"
 	"hank/runtime/report"
@@ -19,12 +21,24 @@ import (
 // runPage is the page of an execution.
 type runPage struct {
 	*execution
+	Need     *liveview.Need // nil: it needs nobody
+	Todo     todo
+	Failed   state.CodonID // whose page tells why; empty: none
 	Lines    []report.Line
 	Tree     *liveview.Tree
 	More     string // what the plan has not yet
 	Timeline *timeline
+	Earlier  string // what the timeline leaves out
 	Live     *liveCodon
 	Runs     []report.TreeRun
+}
+
+// Heading is in a word why it needs somebody.
+func (p runPage) Heading() string {
+	if p.Need.Reason == liveview.Failure {
+		return string(p.Status.Verdict)
+	}
+	return p.Need.Reason.String()
 }
 
 // liveCodon is the codon that runs, and what it has printed last.
@@ -44,7 +58,22 @@ const (
 
 func (e *execution) run() (string, any, error) {
 	page := runPage{execution: e, Lines: e.whole(e.Status.Lines(e.At, e.option)), Runs: report.TreeOf(e.view).Runs, Tree: e.live.Tree()}
-	page.Timeline = newTimeline(e.spans(), e.until())
+	if page.Need = liveview.NeedOf(e.Status); layout.SetAside(vfs.OS, e.root) {
+		page.Need = nil
+	}
+	if page.Need != nil {
+		page.Todo = todoOf(liveview.Execution{Status: e.Status, Need: page.Need})
+		if last := e.Status.LastCodon; last != nil && last.Status == state.Failed && (page.Need.Reason == liveview.Failure || page.Need.Reason == liveview.Agent) {
+			page.Failed = last.CodonID
+		}
+		page.Lines = slices.DeleteFunc(page.Lines, func(l report.Line) bool { // what is said beside the need
+			return l.Label == "next" || l.Label == string(e.Status.Verdict) && strings.HasSuffix(page.Need.Text, l.Text) || l.Label == "waiting" && page.Todo.EndsWait != ""
+		})
+	}
+	spans, left := newest(e.spans())
+	if page.Timeline = newTimeline(spans, e.until()); left > 0 {
+		page.Earlier = term.Count(left, "earlier codon") + " left out"
+	}
 	if p := e.live.Plan; p != nil {
 		page.More = p.More()
 	}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +64,35 @@ const width = 1000
 // narrowest is how wide a bar is at least: what took no time can be seen.
 const narrowest = 3
 
+// mostLanes is how many codons the timeline of a run has: those that began last.
+const mostLanes = 40
+
+// newest are the attempts at the codons that began last, and how many codons are left out.
+func newest(spans []span) (kept []span, left int) {
+	began := map[state.CodonID]time.Time{}
+	for _, s := range spans {
+		if id := lineOf(s); s.begin.After(began[id]) {
+			began[id] = s.begin
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(began), func(a, b state.CodonID) int { return began[b].Compare(began[a]) })
+	if left = len(order) - mostLanes; left <= 0 {
+		return spans, 0
+	}
+	for _, s := range spans {
+		if slices.Contains(order[:mostLanes], lineOf(s)) {
+			kept = append(kept, s)
+		}
+	}
+	return kept, left
+}
+
+// lineOf is the codon in whose lane an attempt is: that of a loop without its iteration.
+func lineOf(s span) state.CodonID {
+	base, _, _ := strings.Cut(string(s.codon), "#")
+	return state.CodonID(base)
+}
+
 // newTimeline draws attempts, and what lies between the last one and until.
 func newTimeline(spans []span, until time.Time) *timeline {
 	if len(spans) == 0 {
@@ -73,8 +103,7 @@ func newTimeline(spans []span, until time.Time) *timeline {
 	t.place(spans, until)
 	at := map[state.CodonID]int{}
 	for _, s := range spans {
-		base, _, _ := strings.Cut(string(s.codon), "#")
-		id := state.CodonID(base)
+		id := lineOf(s)
 		i, known := at[id]
 		if !known {
 			i = len(t.Lanes)

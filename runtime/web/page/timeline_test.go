@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -68,5 +69,25 @@ func TestWhatIsInProgressIsDrawnUntilNow(t *testing.T) {
 		if end := drawnTo(c, verdict.OfCodon(c, verdict.Crashed), now); !end.Equal(begin) {
 			t.Errorf("%s, with a crash: to %s", status, end)
 		}
+	}
+}
+
+// TestATimelineHasTheNewestCodons: of a thousand those that began last, a loop as one of them, and
+// the time from their first attempt on.
+func TestATimelineHasTheNewestCodons(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var spans []span
+	for i := range 1000 {
+		at := begin.Add(time.Duration(i) * time.Minute)
+		spans = append(spans, span{codon: state.CodonID(fmt.Sprintf("c%d", i)), begin: at, end: at.Add(time.Second)})
+	}
+	spans = append(spans, span{codon: "l#0", loop: "l", begin: begin, end: begin}, span{codon: "l#1", loop: "l", begin: begin.Add(1000 * time.Minute), end: begin.Add(1001 * time.Minute)})
+	kept, left := newest(spans)
+	if left != 1001-mostLanes || len(kept) != mostLanes+1 || kept[0].codon != state.CodonID(fmt.Sprintf("c%d", 1001-mostLanes)) || kept[len(kept)-2].codon != "l#0" {
+		t.Errorf("%d left out, %d kept: %v", left, len(kept), kept)
+	}
+	if kept, left = newest(spans[:mostLanes]); left != 0 || len(kept) != mostLanes {
+		t.Errorf("of %d, %d are left out", mostLanes, left)
 	}
 }

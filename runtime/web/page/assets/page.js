@@ -48,10 +48,12 @@ let seq = 0
 let live = ''
 
 const here = () => location.pathname + location.search
+let shown = '' // the place that is shown
 
 async function show({ keep = false } = {}) {
   const turn = ++current
   if (!keep) stream?.abort()
+  shown = here()
   if (!token) {
     tabs.postMessage('token?')
     setTimeout(() => { if (!token) tell('Open the address that hank web prints, or that hank web --url prints again.') }, 300)
@@ -142,12 +144,17 @@ function toEnd(log) { log.scrollTop = log.scrollHeight }
 function tell(text, token_ = false) {
   const p = document.createElement('p')
   p.className = 'problem'
-  p.textContent = text
+  p.textContent = text.charAt(0).toUpperCase() + text.slice(1)
   page.replaceChildren(p)
   if (token_) {
     sessionStorage.removeItem('token')
     token = ''
   }
+  if (!token) return
+  const out = document.createElement('a') // a phone has no key that leads away
+  out.href = '/'
+  out.textContent = 'Executions'
+  page.append(out)
 }
 
 // --- following: one line of JSON a message; without a sign of life the page greys out
@@ -213,7 +220,7 @@ function go(address) {
   show()
 }
 
-addEventListener('popstate', () => show())
+addEventListener('popstate', () => { if (here() !== shown) show() })
 addEventListener('hashchange', () => { takeToken(); if (token && !page.querySelector('.head')) show() })
 
 addEventListener('click', event => {
