@@ -80,6 +80,9 @@ func (s *Screen) full() []string {
 	return append(out, s.paint(reverse, s.padded(s.statusLine(), s.Width)), s.paint(dim, s.fit(s.keyLine(), s.Width)))
 }
 
+// leastOfName is how many columns of a hank's name the first row has at least.
+const leastOfName = 20
+
 // headline is the first row.
 func (s *Screen) headline() string {
 	if s.view == nil {
@@ -102,11 +105,11 @@ func (s *Screen) headline() string {
 		return text
 	}
 	st := s.view.Status
-	text := fmt.Sprintf("%s  %s %s, %s", term.OneLine(st.Name), s.symbol(st.Verdict), st.Verdict, verdict.ProgressText(st.Done, st.Extent, st.Caveats))
+	text := fmt.Sprintf("  %s %s, %s", s.symbol(st.Verdict), st.Verdict, verdict.ProgressText(st.Done, st.Extent, st.Caveats))
 	if st.Forecast != nil && s.view.Live {
 		text += ", " + st.Forecast.Text()
 	}
-	return text
+	return term.Fit(term.OneLine(st.Name), max(leastOfName, s.Width-term.Columns(text))) + text
 }
 
 // need is why the execution needs a person; nothing where it does not.
@@ -537,9 +540,9 @@ func (s *Screen) drawText(rows int) []string {
 	if len(s.text) == 0 && s.page != Help {
 		return append(out, s.paint(dim, "reading"))
 	}
-	for i := s.top; i < len(s.text) && len(out) < rows; i++ {
+	for i := s.top; i < len(s.folded) && len(out) < rows; i++ {
 		code := plainText
-		switch row := s.text[i]; {
+		switch row := s.text[s.folded[i].line]; {
 		case s.page != Diff && s.page != Answer:
 		case strings.HasPrefix(row, "+++"), strings.HasPrefix(row, "---"), strings.HasPrefix(row, "diff "):
 			code = bold
@@ -550,7 +553,7 @@ func (s *Screen) drawText(rows int) []string {
 		case strings.HasPrefix(row, "@@"):
 			code = dim
 		}
-		out = append(out, s.paint(code, s.fit(s.text[i], s.Width)))
+		out = append(out, s.paint(code, s.fit(s.folded[i].text, s.Width)))
 	}
 	return out
 }

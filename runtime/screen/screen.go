@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"hank/internal/advice"
 	"hank/internal/term"
@@ -66,9 +67,79 @@ type Screen struct {
 
 // textPage is a page that is text.
 type textPage struct {
-	text  []string // nil: it is being read
-	title string
-	top   int // the first row that is shown
+	text   []string // its lines; nil: it is being read
+	folded []part   // the rows in which they are shown
+	title  string
+	top    int // the first row that is shown
+}
+
+// part is a row of a line that may be longer.
+type part struct {
+	text string
+	line int // which one
+}
+
+// fold divides the lines into rows of so many columns: those of a diff anywhere, others between
+// words. What is at the top stays there.
+func (p *textPage) fold(columns int, words bool) {
+	first := func(line int) int { return slices.IndexFunc(p.folded, func(r part) bool { return r.line == line }) }
+	line, within := 0, 0
+	if p.top < len(p.folded) {
+		line = p.folded[p.top].line
+		within = p.top - first(line)
+	}
+	p.folded = nil
+	for i, text := range p.text {
+		rows := []string{text}
+		if words {
+			rows = hang(text, columns)
+		}
+		for _, row := range rows {
+			p.divide(row, i, columns)
+		}
+	}
+	p.top = max(0, min(first(min(line, len(p.text)-1))+within, len(p.folded)-1))
+}
+
+// divide adds a row of a line, or several where it is longer.
+func (p *textPage) divide(row string, line, columns int) {
+	used, from := 0, 0
+	for at, r := range row {
+		width := 1
+		if r >= utf8.RuneSelf {
+			width = term.Columns(string(r))
+		}
+		if used += width; used > columns && at > from {
+			p.folded = append(p.folded, part{row[from:at], line})
+			from, used = at, width
+		}
+	}
+	p.folded = append(p.folded, part{row[from:], line})
+}
+
+// hang divides a line of a table between words. What does not fit hangs below its last column, or
+// where that is narrow, a little.
+func hang(text string, columns int) []string {
+	if len(text) <= columns {
+		return []string{text}
+	}
+	at := max(0, strings.LastIndex(text, "  ")+len("  "))
+	indent := term.Columns(text[:at])
+	if at < len("  ") || indent > columns*2/3 || strings.TrimSpace(text[:at]) == "" {
+		at, indent = 0, len("  ")
+	}
+	rows := term.Wrap(text[at:], columns-indent)
+	for i := range rows[1:] {
+		rows[i+1] = strings.Repeat(" ", indent) + rows[i+1]
+	}
+	rows[0] = text[:at] + rows[0]
+	return rows
+}
+
+// refold divides the page that is shown, and the one under the help.
+func (s *Screen) refold() {
+	s.fold(s.Width, s.page != Diff && s.page != Answer)
+	s.covered.fold(s.Width, s.before != Diff && s.before != Answer)
 }
 
 // question is what a person is asked before something is done.
@@ -119,6 +190,7 @@ func New() *Screen {
 // Resize gives the screen another size.
 func (s *Screen) Resize(width, height int) {
 	s.Width, s.Height = max(1, width), max(1, height)
+	s.refold()
 	s.fitLog()
 }
 
@@ -183,7 +255,7 @@ func (s *Screen) Shown(of Show, text string, failed bool) {
 	default:
 		return // it was left meanwhile
 	}
-	end := page == Events && (at.text == nil || at.top >= len(at.text)-s.body()) // what is new is there
+	end := page == Events && (at.text == nil || at.top >= len(at.folded)-s.body()) // what is new is there
 	at.text = strings.Split(strings.TrimRight(strings.ReplaceAll(term.Printable(text), "\t", "    "), "\n"), "\n")
 	if page == Answer && q.First != "" {
 		s.notice = ""
@@ -195,8 +267,8 @@ func (s *Screen) Shown(of Show, text string, failed bool) {
 			at.text = rows
 		}
 	}
-	if at.top = min(at.top, max(0, len(at.text)-1)); end {
-		at.top = max(0, len(at.text)-s.body()+1)
+	if s.refold(); end {
+		at.top = max(0, len(at.folded)-s.body()+1)
 	}
 }
 
@@ -295,7 +367,7 @@ func (s *Screen) move(by int) {
 	case s.page == Checkpoints:
 		s.graph.move(by)
 	case s.page != Run:
-		s.top = min(max(0, s.top+by), max(0, len(s.text)-1))
+		s.top = min(max(0, s.top+by), max(0, len(s.folded)-1))
 	case s.inLog:
 		s.scroll(by)
 	default:
@@ -371,6 +443,7 @@ func (s *Screen) common(key string) ([]Command, bool) {
 		}
 		s.before, s.covered = s.page, s.textPage
 		s.page, s.textPage = Help, textPage{text: helpText(), title: "keys"}
+		s.refold()
 		return nil, true
 	case "esc", "backspace", "left", "h":
 		return s.back(), true
@@ -405,7 +478,7 @@ func (s *Screen) end(last bool) {
 		s.Log.first()
 		s.notice = "not following any more; G or f follows again"
 	case last && s.page != List && s.page != Run && s.page != Checkpoints:
-		s.top = max(0, len(s.text)-s.body()+len(s.titleRows()))
+		s.top = max(0, len(s.folded)-s.body()+len(s.titleRows()))
 	case last:
 		s.move(1 << 30)
 	default:
@@ -652,7 +725,9 @@ func (s *Screen) copy() []Command {
 	case s.page == Run && s.Log != nil:
 		text = strings.Join(s.Log.window(), "\n")
 	case s.page != Run:
-		text = strings.Join(s.text[min(s.top, len(s.text)):min(len(s.text), s.top+s.body())], "\n")
+		if rows := s.folded[min(s.top, len(s.folded)):min(len(s.folded), s.top+s.body())]; len(rows) > 0 { // in whole lines
+			text = strings.Join(s.text[rows[0].line:rows[len(rows)-1].line+1], "\n")
+		}
 	}
 	if text == "" {
 		s.notice = "there is nothing to copy"

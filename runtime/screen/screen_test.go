@@ -511,6 +511,49 @@ func TestTheEndOfAPageIsItsLastRow(t *testing.T) {
 	}
 }
 
+// TestLongLinesOfAPageAreRead to their end, in as many rows as they need; a row has the colour of its
+// line, the page has its place when the terminal has another width, and what is copied has whole
+// lines.
+func TestLongLinesOfAPageAreRead(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	s.Resize(60, 12)
+	s.Key("d")
+	long := "+" + strings.Repeat("long ", 40) + "日本語 the end"
+	s.Shown(Show{Page: Diff}, " first\n"+long+"\n last", false)
+	text := strings.Join(check(t, s), "\n")
+	if got := strings.ReplaceAll(text, "\n", ""); !strings.Contains(got, strings.TrimSpace(long)) {
+		t.Errorf("a long line is not there:\n%s", text)
+	}
+	s.Colour = true
+	if painted := strings.Join(s.Draw(), "\n"); strings.Count(painted, "\x1b["+string(green)+"m") != 4 {
+		t.Errorf("it is not green in all its rows: %q", painted)
+	}
+	s.Colour = false
+	s.Key("j")
+	s.Key("j")
+	if cmds := s.Key("y"); len(cmds) != 1 || cmds[0].(Copy).Text != long+"\n last" {
+		t.Errorf("what is copied: %q", cmds)
+	}
+	for _, width := range []int{200, 20, 60} {
+		s.Resize(width, 12)
+		check(t, s)
+		if at := s.folded[s.top].line; at != 1 {
+			t.Errorf("in %d columns line %d is at the top", width, at)
+		}
+	}
+	s.Key("G")
+	if rows := check(t, s); !slices.Contains(rows, " last") {
+		t.Errorf("at the end:\n%s", strings.Join(rows, "\n"))
+	}
+	s.Key("esc")
+	s.Key("o")
+	s.Shown(Show{Page: Events}, "12  codon.failed  lint: the script ended with exit status 1, and was tried again", false)
+	if text := strings.Join(check(t, s), "\n"); !strings.Contains(text, "12  codon.failed  lint: the script ended with exit status 1,\n                  and was tried again\n") {
+		t.Errorf("a line of a table:\n%s", text)
+	}
+}
+
 // TestAQuestionShowsFirst: an answer at a gate, a skip and a rollback show what they are about,
 // and nothing is done without a yes.
 func TestAQuestionShowsFirst(t *testing.T) {
@@ -685,6 +728,19 @@ func TestALongTranscriptIsReadByWindows(t *testing.T) {
 		}
 	}
 	t.Logf("%d lines: indexed in %s, the slowest of 1000 keys took %s", count, indexed, worst)
+}
+
+// TestALongNameLeavesTheVerdict, and how far the run is, in the first row.
+func TestALongNameLeavesTheVerdict(t *testing.T) {
+	t.Parallel()
+	s := on(t, ran(t), "loud")
+	s.view.Status.Name = "Migrate the billing service, its fourteen clients and the reconciliation jobs to the new ledger"
+	for _, width := range []int{60, 80, 120} {
+		s.Resize(width, 24)
+		if row := check(t, s)[0]; !strings.HasPrefix(row, "Migrate the") || !strings.HasSuffix(row, " finished") {
+			t.Errorf("%d columns: %q", width, row)
+		}
+	}
 }
 
 // TestFiguresAreNeverCut: where a row of the plan has no room for all, the word is said in short,
