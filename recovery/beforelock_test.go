@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"hank/internal/short"
 	"hank/internal/vfs"
 	"hank/recovery/execution"
 	"hank/recovery/finding"
@@ -58,6 +60,46 @@ func TestWhatWasReadBeforeTheLockIsReadAgain(t *testing.T) {
 	var asks *finding.DecisionError
 	if !errors.As(err, &asks) {
 		t.Errorf("an import that was killed meanwhile: %v", err)
+	}
+}
+
+// TestAnOpeningThatIsKilledWithItsLocksHasChangedNothing: between the locks and the state only the
+// file of the lock is written, and a workspace that was missing. The next opening finds everything as
+// it was.
+func TestAnOpeningThatIsKilledWithItsLocksHasChangedNothing(t *testing.T) {
+	t.Parallel()
+	short.Skip(t)
+	b := boxed(t, 12)
+	for name, damage := range map[string]func(){
+		"whole":                  func() {},
+		"without state.json":     func() { remove(t, b.l.State()); remove(t, b.l.State()+".bak") },
+		"with a damaged journal": func() { put(t, filepath.Join(b.l.Events(), "events.jsonl"), []byte("nonsense\n")) },
+		"without the references": func() { remove(t, filepath.Join(b.l.Store(), "refs")) },
+		"without the workspace":  func() { remove(t, b.l.Workspace) },
+	} {
+		b.reset()
+		damage()
+		remove(t, b.l.Lock())
+		before := hash(t, b.l.Hankweave())
+		cmd := exec.Command(os.Args[0], "__hold", b.root, "-")
+		cmd.Env = append(os.Environ(), "HANK_FAILPOINT=lock.written")
+		if out, err := cmd.CombinedOutput(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("%s: it was not killed: %v, %s", name, err, out)
+		}
+		if _, err := os.Lstat(b.l.Lock()); err != nil {
+			t.Errorf("%s: the file of the lock was not written: %v", name, err)
+		}
+		if v, err := Read(b.root); err != nil || v.Live {
+			t.Errorf("%s: a reader says %v, live %t", name, err, err == nil && v.Live)
+		}
+		remove(t, b.l.Lock())
+		if hash(t, b.l.Hankweave()) != before {
+			t.Errorf("%s: more than the file of the lock was written", name)
+		}
+		if list, err := os.ReadDir(b.l.Workspace); err != nil || name == "without the workspace" && len(list) > 0 {
+			t.Errorf("%s: the workspace has %v, %v", name, list, err)
+		}
+		b.recovers(name)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // in Report. The order:
 //
 //  1. The locks. Another runtime: *HeldError. What was read before them is read again: where
-//     another command has changed it meanwhile, the opening begins again.
+//     another command has changed it meanwhile, the opening begins again. (lock.written)
 //  2. The state, from the furthest verified of state.json, its backup and the journal
 //     (load.Load). A newer hank's: *state.NewerError; only the
 //     lock's file, and a workspace that was missing, are written by then. Then whatever is in

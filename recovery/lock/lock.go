@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hank/internal/failpoint"
 	"hank/internal/flock"
 	"hank/internal/proc"
 	"hank/internal/vfs"
@@ -89,7 +90,7 @@ type watch interface {
 //     shared lock the directories that it is in: see lockAncestors.
 //  4. Write runtime.lock, where the disk is full after fullDisk has made room,
 //     and refresh it until release. What has its name and
-//     is no file is set aside.
+//     is no file is set aside. (lock.written)
 func Acquire(fsys vfs.FS, l layout.Layout, command, breakToken string, now time.Time, fullDisk func() error) (*Lock, error) {
 	k := &Lock{fsys: fsys, layout: l, stop: make(chan struct{}), ended: make(chan struct{})}
 	if err := k.take(l.Hankweave()); err != nil {
@@ -137,6 +138,7 @@ func Acquire(fsys vfs.FS, l layout.Layout, command, breakToken string, now time.
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("taking the execution %s: its lock file cannot be written: %w", l.Root, err), k.closeDirs())
 	}
+	failpoint.Hit("lock.written")
 	go k.beat()
 	return k, nil
 }
