@@ -44,14 +44,14 @@ func (d *driver) aheadStep(ctx context.Context, e *entry) (*verdict.Outcome, err
 // rule, and continues with the step that follows.
 func (d *driver) pass(ctx context.Context, list func() []gate.Standing) (*verdict.Outcome, error) {
 	for !d.again {
-		g := firstOpen(list())
-		if g == nil {
+		if firstOpen(list()) == nil {
 			return nil, nil
 		}
 		if end, err := d.requestStep(ctx, nil); end != nil || err != nil {
 			return end, err
 		}
-		switch {
+		switch g := firstOpen(list()); {
+		case g == nil: // the step has taken in its answer
 		case g.Request == nil:
 			if err := d.x.Record(g.Ask(d.x.State(), d.run, d.x.Now())); err != nil {
 				return nil, err

@@ -16,10 +16,13 @@ import (
 
 	"hank/internal/secret"
 	"hank/internal/short"
+	"hank/plan"
+	"hank/recovery/execution"
 	"hank/recovery/finding"
 	"hank/runtime/codon"
 	"hank/runtime/control"
 	"hank/runtime/exitcode"
+	"hank/runtime/gate"
 	"hank/runtime/internal/testkit"
 	"hank/runtime/question"
 	"hank/runtime/verdict"
@@ -149,5 +152,22 @@ func TestASkipThatComesTooLateSkipsNothingAndIsTold(t *testing.T) {
 	d.take(codon.Request{Signal: codon.SkipCodon, Target: control.Target{Run: "r", Codon: "a", Attempt: 1}})
 	if d.stop != nil || len(said) != 1 || said[0] != "nothing was skipped: what the request was for had ended" {
 		t.Errorf("%+v, and it said %q", d.stop, said)
+	}
+}
+
+// TestAnAnswerThatComesRightAfterItsRequestCounts: the run takes it in before it begins to wait, and
+// would wait for ever for another one.
+func TestAnAnswerThatComesRightAfterItsRequestCounts(t *testing.T) {
+	t.Parallel()
+	asked := state.Gate{Gate: "g", Status: state.GatePending, Asked: &plan.Gate{ID: "g"}}
+	do := func() { asked.Status = state.GateApproved }
+	d := &driver{x: &execution.Execution{Opts: execution.Options{}.WithDefaults()}, requests: make(chan codon.Request, 1)}
+	d.requests <- codon.Request{Do: &do}
+	end, err := d.pass(t.Context(), func() []gate.Standing {
+		now := asked
+		return []gate.Standing{{Name: "g", Gate: asked.Asked, Request: &now}}
+	})
+	if end != nil || err != nil || asked.Status != state.GateApproved {
+		t.Errorf("%+v, %v", end, err)
 	}
 }
