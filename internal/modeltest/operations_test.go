@@ -329,7 +329,7 @@ func (l *lane) branch() bool {
 	p := &passage{at: l.m.at.clone(), fails: fails}
 	a.restore = false
 	l.goOn(p, a, false)
-	if l.starts == began && !l.m.at.failed && l.m.open(l.m.at) == nil {
+	if l.starts == began && !l.m.at.failed && !l.m.at.done() && l.m.open(l.m.at) == nil { // the adopted program may be done
 		l.fatalf("a branch did nothing: %d\n%s", r.code, r.out)
 	}
 	l.endedWell("the branch", r)
