@@ -138,6 +138,34 @@ func TestWhatAnIterationTracksThatIsNotInThePlan(t *testing.T) {
 	}
 }
 
+// What a run's last checkpoint looked at is told by the program of then, also where a codon that
+// only another program has began there. What it did not look at stays.
+func TestACodonOfAnotherProgramBeginsWhereARunHasEnded(t *testing.T) {
+	t.Parallel()
+	codon := func(id, tracks string) string {
+		return fmt.Sprintf(`{"id": %q, "name": "N", "model": "shell", "continuationMode": "fresh", %s "promptText": "echo %s >>log; test -e ../go-%s"}`, id, tracks, id, id)
+	}
+	none := `"checkpointedFiles": [],`
+	hank := func(codons ...string) string {
+		return fmt.Sprintf(`{"hank": [%s, {"id": "z", "name": "Z", "model": "shell", "continuationMode": "fresh", "promptText": "true"}]}`, strings.Join(codons, ", "))
+	}
+	s := stageOf(t, hank(codon("a", none)))
+	s.must(ModeRun, exitcode.Failed)
+	end := s.head()
+	put(t, s.opts.Hank, "hank.json", hank(codon("n", none), codon("a", none)))
+	put(t, s.root, "go-n", "")
+	s.mustRollback(string(end))
+	s.must(ModeRun, exitcode.Stopped, func(o *command) { o.Adopt, o.StopAfter = true, 1 })
+	if got := s.last("n").BaseCheckpoint; got != end {
+		t.Fatalf("codon n began at %s, not at %s", got, end)
+	}
+	put(t, s.workspace(), "mine", "added\n")
+	s.must(ModeRetry, exitcode.Stopped, func(o *command) { o.Codon, o.StopAfter = "n", 1 })
+	if !onDisk(s.workspace(), "mine") {
+		t.Errorf("the workspace: %v", s.tree())
+	}
+}
+
 // A replay leaves the files of its workspace that the recorded codons did not track.
 func TestAReplayLeavesWhatNoCodonHasTracked(t *testing.T) {
 	t.Parallel()

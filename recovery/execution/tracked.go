@@ -20,9 +20,8 @@ import (
 func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
 	var t Tracking
 	entries := s.ExecutionPlan()
-	id, _, iterates := strings.Cut(string(upto), "#")
-	if iterates && s.PlanIndex(upto) < 0 {
-		upto = lastOfLoop(entries, plan.CodonID(id))
+	if s.PlanIndex(upto) < 0 {
+		upto = lastOfLoop(entries, upto)
 	}
 	for _, e := range entries {
 		t.Track(e.Entry, s.Adopted)
@@ -33,16 +32,22 @@ func Tracked(s *state.State, upto state.CodonID) checkpoint.Selection {
 	return t.Selection
 }
 
-// lastOfLoop is the last codon of a plan that is of the same loop as one of the hank; empty:
-// the plan has none.
-func lastOfLoop(entries []*state.PlanEntry, id plan.CodonID) (last state.CodonID) {
+// isPlanned reports whether a plan has a codon, or will have it when its loop continues.
+func isPlanned(s *state.State, id state.CodonID) bool {
+	return s.PlanIndex(id) >= 0 || lastOfLoop(s.ExecutionPlan(), id) != ""
+}
+
+// lastOfLoop is the last codon of a plan that is of the loop of which another codon is an
+// iteration; empty: the plan has none.
+func lastOfLoop(entries []*state.PlanEntry, of state.CodonID) (last state.CodonID) {
+	id, _, iterates := strings.Cut(string(of), "#")
 	var loop plan.CodonID
 	for _, e := range entries {
 		switch at := e.LoopContext; {
-		case at == nil:
+		case at == nil || !iterates:
 		case at.LoopID == loop:
 			last = e.CodonID
-		case e.Codon.ID == id:
+		case string(e.Codon.ID) == id:
 			loop, last = at.LoopID, e.CodonID
 		}
 	}
@@ -164,7 +169,7 @@ func nextAt(s *state.State, sha state.SHA) state.CodonID {
 	at := s.Next()
 	for _, r := range s.Runs {
 		for _, c := range r.Codons() {
-			if c.BaseCheckpoint == sha {
+			if c.BaseCheckpoint == sha && isPlanned(s, c.CodonID) { // another program may have led on from there
 				return c.CodonID
 			}
 		}
@@ -172,7 +177,10 @@ func nextAt(s *state.State, sha state.SHA) state.CodonID {
 			continue
 		}
 		last := r.Codon(r.Len() - 1)
-		if at = s.PlanIndex(last.CodonID); at >= 0 && last.Settled() {
+		if at = s.PlanIndex(last.CodonID); at < 0 && isPlanned(s, last.CodonID) {
+			return last.CodonID
+		}
+		if at >= 0 && last.Settled() {
 			at++
 		}
 	}
