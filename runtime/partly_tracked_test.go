@@ -151,7 +151,7 @@ func TestACodonOfAnotherProgramBeginsWhereARunHasEnded(t *testing.T) {
 	}
 	s := stageOf(t, hank(codon("a", none)))
 	s.must(ModeRun, exitcode.Failed)
-	end := s.head()
+	end := s.view().State.Newest().Head
 	put(t, s.opts.Hank, "hank.json", hank(codon("n", none), codon("a", none)))
 	put(t, s.root, "go-n", "")
 	s.mustRollback(string(end))
